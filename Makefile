@@ -1,0 +1,76 @@
+# make train    train the default GPT and write a sample           ARGS="--model lstm --steps 500"
+# make test     run every test                                     ARGS="-k attention -x"
+# make lint     ruff, and mypy on an installed copy
+# make clean    delete the environment, builds and caches
+#
+# Everything happens in $(VENV), made once by $(PYTHON) -m venv. A stamp file for each set of
+# packages is newer than pyproject.toml, so a second call installs nothing.
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+PY := $(VENV)/bin/python
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help train test lint clean install install-test install-dev
+
+help:
+	@echo "make train [ARGS=\"--model lstm --data my.txt --steps 500\"]   train a model, show a sample"
+	@echo "make test  [ARGS=\"-k attention -x\"]                          run every test"
+	@echo "make lint                                                    ruff, then mypy"
+	@echo "make clean                                                   delete $(VENV), builds, caches"
+	@echo
+	@echo "Other settings: PYTHON=python3.12 (makes the environment), VENV=.venv312 (its folder)."
+
+train: install
+	@$(PY) -m tinytensor train $(ARGS)
+
+test: install-test
+	@$(PY) -m pytest $(ARGS)
+
+lint: install-dev
+	@$(PY) -m ruff check .
+	@rm -rf build/typecheck build/lib build/bdist.*
+	@$(PY) -m pip install --quiet --no-deps --target build/typecheck .
+	@cd build/typecheck && $(abspath $(PY)) -m mypy --config-file ../../pyproject.toml -p tinytensor
+
+install: $(VENV)/.installed
+install-test: $(VENV)/.installed-test
+install-dev: $(VENV)/.installed-dev
+
+# Without the environment's own pip the folder is of no use, hence the removal of half a one.
+$(VENV)/.made:
+	@command -v "$(PYTHON)" >/dev/null || { \
+	  echo "There is no '$(PYTHON)' here: install Python 3.11 or later, or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "tinytensor needs Python 3.11 or later; '$(PYTHON)' is $$("$(PYTHON)" -V 2>&1). Name another: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "Making $(VENV) with $$("$(PYTHON)" -V)"
+	@"$(PYTHON)" -m venv "$(VENV)" >"$(VENV).log" 2>&1 && $(PY) -m pip --version >/dev/null 2>&1 || { \
+	  cat "$(VENV).log" >&2; rm -rf "$(VENV)" "$(VENV).log"; \
+	  echo >&2; \
+	  echo "'$(PYTHON) -m venv' failed, most likely because venv or ensurepip is not installed." >&2; \
+	  echo "  Debian, Ubuntu:  sudo apt install python3-venv" >&2; \
+	  echo "  elsewhere:       a full Python 3.11+ from your system or python.org, then make PYTHON=/path/to/python3" >&2; \
+	  exit 1; }
+	@rm -f "$(VENV).log"
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/.made
+	@echo "Installing tinytensor into $(VENV)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/.made
+	@echo "Installing tinytensor and what its tests need into $(VENV)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/.made
+	@echo "Installing tinytensor, ruff and mypy into $(VENV)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) $(VENV).log build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find tinytensor nn models train tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,61 @@
+"""Language models with one face: GPT, LSTM and RNN.
+
+``build("gpt", vocab_size=65)`` makes one by name; see :mod:`tinytensor.models.base` for the face.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from .base import LanguageModel, ModelConfig
+from .generate import generate, probabilities, sample, stream
+from .gpt import GPT, GPTConfig
+from .recurrent import LSTMLM, RNNLM, LSTMConfig, RNNConfig
+
+#: name -> (model class, config class)
+MODELS: dict[str, tuple[type[Any], type[Any]]] = {
+    "gpt": (GPT, GPTConfig),
+    "lstm": (LSTMLM, LSTMConfig),
+    "rnn": (RNNLM, RNNConfig),
+}
+
+
+def build(name: str, **config: Any) -> LanguageModel[Any]:
+    """A new model.
+
+    Args:
+        name: a key of :data:`MODELS`.
+        config: fields of its config class; ``vocab_size`` is required.
+
+    Raises:
+        ValueError: an unknown name or field, or a field out of range.
+    """
+    if name not in MODELS:
+        raise ValueError(f"name: expected one of {sorted(MODELS)}, got {name!r}")
+    model_class, config_class = MODELS[name]
+    known = [field.name for field in fields(config_class)]
+    unknown = sorted(set(config) - set(known))
+    if unknown:
+        raise ValueError(f"{', '.join(unknown)}: {config_class.__name__} has only {known}")
+    if "vocab_size" not in config:
+        raise ValueError("vocab_size: required, the number of symbols")
+    return model_class(config_class(**config))
+
+
+__all__ = [
+    "GPT",
+    "GPTConfig",
+    "LSTMConfig",
+    "LSTMLM",
+    "LanguageModel",
+    "MODELS",
+    "ModelConfig",
+    "RNNConfig",
+    "RNNLM",
+    "build",
+    "generate",
+    "probabilities",
+    "sample",
+    "stream",
+]

@@ -1,0 +1,151 @@
+"""What every language model here shares: its config, its face and its checks.
+
+A model predicts each next symbol of a text::
+
+    model(ids)            -> logits (batch, time, vocab)
+    model(ids, targets)   -> (logits, loss)
+    model.generate(ids, max_new_tokens, ...) -> ids with max_new_tokens more
+
+A subclass brings ``hidden`` (a whole sequence at once, for training) and ``decode`` (some more
+symbols after those already read, for generation); both end in the same ``lm_head``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from .. import Generator, ops
+from ..nn import Linear, Module
+from ..nn.layers import as_ids, check_probability, check_size
+from ..tensor import Tensor
+from .generate import generate
+
+C = TypeVar("C", bound="ModelConfig")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """What all models' configs have; each model adds its own fields.
+
+    Attributes:
+        vocab_size: number of symbols; ids are 0 .. vocab_size - 1.
+        block_size: how many symbols a training block has, and for GPT the longest it can read.
+    """
+
+    vocab_size: int
+    block_size: int = 64
+
+    def __post_init__(self) -> None:
+        """Check each field by its type.
+
+        Raises:
+            ValueError: the message names the field, what came and what was expected.
+        """
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type == "int":
+                check_size(field.name, value)
+            elif field.type == "bool" and not isinstance(value, bool):
+                raise ValueError(f"{field.name}: expected True or False, got {value!r}")
+            elif field.name == "dropout":
+                check_probability(field.name, value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as a dict of plain values, fit for JSON."""
+        return asdict(self)
+
+
+class LanguageModel(Module, Generic[C]):
+    """Base of GPT, RNNLM and LSTMLM.
+
+    Attributes:
+        config: the numbers the model was made from.
+        start_id: what generation reads first when the prompt is empty (0, or what its trainer
+            sets: the id of a newline). Not part of the config or the state dict.
+        lm_head: Linear from the last hidden features to one logit per symbol.
+    """
+
+    config: C
+    lm_head: Linear
+    start_id: int = 0
+
+    def hidden(self, ids: Tensor) -> Tensor:
+        """ids (batch, time) -> features (batch, time, width) that ``lm_head`` reads."""
+        raise TypeError(f"{type(self).__name__} defines no hidden(self, ids)")
+
+    def decode(self, ids: Any, state: Any = None) -> tuple[Tensor, Any]:
+        """Read some more symbols and predict the next one.
+
+        Args:
+            ids: (batch, time) integers that follow those read before.
+            state: None at the start of a text, else what the last call returned.
+
+        Returns:
+            The logits (batch, vocab) of the symbol after the last of ``ids``, and the new state.
+        """
+        raise TypeError(f"{type(self).__name__} defines no decode(self, ids, state)")
+
+    def forward(self, ids: Any, targets: Any = None) -> Any:
+        """Predict every next symbol of a batch of texts.
+
+        Args:
+            ids: (batch, time) integers: a Tensor, an array or nested lists.
+            targets: (batch, time) the right next symbols; -100 where there is none.
+
+        Returns:
+            logits (batch, time, vocab), or with targets (logits, loss), where the loss is the
+            mean cross-entropy in nats.
+
+        Raises:
+            ValueError: ids are not (batch, time), or too long for the model.
+            IndexError: an id is not in the vocabulary.
+        """
+        ids = self.check_ids(ids)
+        logits = self.lm_head(self.hidden(ids))
+        if targets is None:
+            return logits
+        targets = as_ids(targets, logits, "targets")
+        if targets.shape != ids.shape:
+            raise ValueError(f"targets: expected the shape of ids {ids.shape}, got {targets.shape}")
+        return logits, ops.cross_entropy(logits, targets)
+
+    def check_ids(self, ids: Any, name: str = "ids") -> Tensor:
+        """``ids`` as an integer Tensor (batch, time) on the model's device, all in the vocabulary.
+
+        Raises:
+            TypeError, ValueError, IndexError: as :meth:`forward` says.
+        """
+        ids = as_ids(ids, self.lm_head.weight, name)
+        if ids.ndim != 2 or ids.size == 0:
+            raise ValueError(
+                f"{name}: expected shape (batch, time), neither of them 0, got {ids.shape}"
+            )
+        vocab = self.config.vocab_size
+        if int(ids.max().item()) >= vocab or int(ids.min().item()) < 0:
+            host = ids.numpy()
+            at = tuple(int(i) for i in np.argwhere((host < 0) | (host >= vocab))[0])
+            raise IndexError(
+                f"{name}: {host[at]} at {at} is outside the vocabulary of {vocab} symbols "
+                f"(0 to {vocab - 1})"
+            )
+        return ids
+
+    def generate(
+        self,
+        ids: Any,
+        max_new_tokens: int,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        generator: Generator | None = None,
+        start_id: int | None = None,
+    ) -> np.ndarray:
+        """Continue a text; see :func:`tinytensor.models.generate.generate`."""
+        return generate(self, ids, max_new_tokens, temperature, top_k, top_p, generator, start_id)
+
+    def extra_repr(self) -> str:
+        """The config, for ``repr``."""
+        return ", ".join(f"{key}={value}" for key, value in self.config.to_dict().items())

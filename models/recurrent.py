@@ -1,0 +1,165 @@
+"""Recurrent language models: embedding, RNN or LSTM, head.
+
+Unlike a GPT they carry a state of fixed size, so they read texts of any length and generate at
+the same cost per symbol for ever. ``block_size`` is only the length of a training block.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .. import no_grad, zeros
+from ..nn import LSTM, RNN, Dropout, Embedding, Linear, init
+from ..tensor import Tensor
+from .base import LanguageModel, ModelConfig
+
+
+@dataclass(frozen=True)
+class RecurrentConfig(ModelConfig):
+    """What RNNConfig and LSTMConfig share.
+
+    Attributes:
+        n_layer: number of recurrent layers.
+        n_embd: width of the symbol embedding.
+        n_hidden: width of the state.
+        dropout: probability, between layers and before the head.
+        tie_weights: the head uses the embedding's weight; needs n_embd = n_hidden.
+    """
+
+    n_layer: int = 2
+    n_embd: int = 128
+    n_hidden: int = 256
+    dropout: float = 0.0
+    tie_weights: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the fields; see :class:`ModelConfig`."""
+        super().__post_init__()
+        if self.tie_weights and self.n_embd != self.n_hidden:
+            raise ValueError(
+                f"tie_weights: needs n_embd = n_hidden, got {self.n_embd} and {self.n_hidden}"
+            )
+
+
+@dataclass(frozen=True)
+class RNNConfig(RecurrentConfig):
+    """The numbers that make an RNNLM: those of :class:`RecurrentConfig` and its activation.
+
+    Attributes:
+        nonlinearity: "tanh" or "relu".
+    """
+
+    n_hidden: int = 480  # as many parameters as the default GPT
+    nonlinearity: str = "tanh"
+
+    def __post_init__(self) -> None:
+        """Check the fields; see :class:`ModelConfig`."""
+        super().__post_init__()
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"nonlinearity: expected 'tanh' or 'relu', got {self.nonlinearity!r}")
+
+
+@dataclass(frozen=True)
+class LSTMConfig(RecurrentConfig):
+    """The numbers that make an LSTMLM: those of :class:`RecurrentConfig` and its forget bias.
+
+    Attributes:
+        forget_bias: starting bias of the forget gates; 1 lets gradients through from the start
+            (Jozefowicz et al., 2015).
+    """
+
+    n_hidden: int = 240  # as many parameters as the default GPT
+    forget_bias: float = 1.0
+
+
+R = TypeVar("R", bound=RecurrentConfig)
+
+
+def _write(param: Tensor, values: np.ndarray) -> None:
+    with no_grad():
+        param.copy_(values)
+
+
+class RecurrentLM(LanguageModel[R]):
+    """What RNNLM and LSTMLM share. The state is the recurrent layer's own.
+
+    Starting values: embedding N(0, 1) (N(0, 1/n_embd) if tied), head and input weights as PyTorch,
+    recurrent weights orthogonal, which keeps signals alive over many steps.
+
+    Attributes:
+        wte: symbol embedding (vocab_size, n_embd).
+        rnn: the recurrent layers, batch first.
+    """
+
+    rnn: RNN | LSTM
+
+    def __init__(self, config: R, rnn: RNN | LSTM):
+        self.config = config
+        self.wte = Embedding(config.vocab_size, config.n_embd)
+        self.rnn = rnn
+        self.dropout = Dropout(config.dropout)
+        self.lm_head = Linear(config.n_hidden, config.vocab_size)
+        if config.tie_weights:
+            init.normal_(self.wte.weight, std=1.0 / math.sqrt(config.n_embd))
+            self.lm_head.weight = self.wte.weight
+        shape = (config.n_hidden, config.n_hidden)
+        for name, param in rnn.named_parameters():
+            if name.startswith("weight_hh"):
+                blocks = [init.orthogonal_(zeros(shape)).numpy() for _ in range(rnn.gates)]
+                _write(param, np.concatenate(blocks))
+
+    def hidden(self, ids: Tensor) -> Tensor:
+        """ids (batch, time) -> the last layer's outputs (batch, time, n_hidden)."""
+        return self.dropout(self.rnn(self.wte(ids))[0])
+
+    def decode(self, ids: Any, state: Any = None) -> tuple[Tensor, Any]:
+        """See :meth:`LanguageModel.decode`; only the new symbols are computed."""
+        outputs, state = self.rnn(self.wte(self.check_ids(ids)), state)
+        return self.lm_head(self.dropout(outputs[:, -1])), state
+
+
+class RNNLM(RecurrentLM[RNNConfig]):
+    """A language model on an Elman RNN.
+
+    Args:
+        config: see :class:`RNNConfig`.
+    """
+
+    def __init__(self, config: RNNConfig):
+        rnn = RNN(
+            config.n_embd,
+            config.n_hidden,
+            config.n_layer,
+            nonlinearity=config.nonlinearity,
+            batch_first=True,
+            dropout=config.dropout,
+        )
+        super().__init__(config, rnn)
+
+
+class LSTMLM(RecurrentLM[LSTMConfig]):
+    """A language model on an LSTM.
+
+    Args:
+        config: see :class:`LSTMConfig`.
+    """
+
+    def __init__(self, config: LSTMConfig):
+        rnn = LSTM(
+            config.n_embd,
+            config.n_hidden,
+            config.n_layer,
+            batch_first=True,
+            dropout=config.dropout,
+        )
+        super().__init__(config, rnn)
+        forget = slice(config.n_hidden, 2 * config.n_hidden)  # gates i, f, g, o
+        for name, param in rnn.named_parameters():
+            if name.startswith("bias"):
+                values = param.detach().numpy().copy()
+                values[forget] = config.forget_bias if name.startswith("bias_ih") else 0.0
+                _write(param, values)

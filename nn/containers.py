@@ -1,0 +1,166 @@
+"""Modules that hold other modules: in order (Sequential, ModuleList) or by name (ModuleDict)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, overload
+
+from .module import Module
+
+
+class _Container(Module):
+    """Children by key, in order of insertion."""
+
+    _items: dict[str, Module]
+
+    def __init__(self, items: Iterable[tuple[str, Module]]):
+        self._items = {}
+        for key, module in items:
+            self._put(key, module)
+
+    def _put(self, key: str, module: Module) -> None:
+        if not isinstance(key, str) or not key or "." in key:
+            raise ValueError(f"key: expected a name without dots, got {key!r}")
+        if not isinstance(module, Module):
+            raise TypeError(
+                f"{type(self).__name__}[{key!r}]: expected a Module, got {type(module).__name__}"
+            )
+        module.__dict__.pop("_name", None)
+        self._items[key] = module
+
+    def _members(self) -> Iterator[tuple[str, Any]]:
+        yield from self._items.items()
+        for name, value in super()._members():  # a subclass may have attributes of its own
+            if not name.startswith("_items."):
+                yield name, value
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class ModuleList(_Container):
+    """Modules named "0", "1", ...: ``self.h = nn.ModuleList(Block() for _ in range(4))``.
+
+    Indexing, slicing (a new ModuleList of the same modules), ``append``, ``extend``, ``insert``,
+    iteration, ``len`` and ``del`` work as on a list. It is not called itself.
+    """
+
+    def __init__(self, modules: Iterable[Module] = ()):
+        super().__init__((str(i), module) for i, module in enumerate(modules))
+
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> ModuleList: ...
+
+    def __getitem__(self, index: int | slice) -> Module | ModuleList:
+        modules = list(self._items.values())
+        return ModuleList(modules[index]) if isinstance(index, slice) else modules[index]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        self._put(list(self._items)[index], module)
+
+    def __delitem__(self, index: int | slice) -> None:
+        modules = list(self)
+        del modules[index]
+        self._replace(modules)
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(list(self._items.values()))
+
+    def append(self, module: Module) -> ModuleList:
+        """Add a module at the end; returns the list."""
+        self._put(str(len(self)), module)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> ModuleList:
+        """Add several at the end; returns the list."""
+        for module in modules:
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> None:
+        """Put a module before position ``index``; those after it are renumbered."""
+        modules = list(self)
+        modules.insert(index, module)
+        self._replace(modules)
+
+    def _replace(self, modules: list[Module]) -> None:
+        self._items = {}
+        self.extend(modules)
+
+
+class Sequential(_Container):
+    """Modules called one after the other, each on the output of the one before.
+
+    Args:
+        modules: modules (named "0", "1", ...), or one dict of name to module.
+    """
+
+    def __init__(self, *modules: Module | Mapping[str, Module]):
+        if len(modules) == 1 and isinstance(modules[0], Mapping):
+            super().__init__(modules[0].items())
+        else:
+            super().__init__((str(i), m) for i, m in enumerate(modules))  # type: ignore[misc]
+
+    def forward(self, x: Any) -> Any:
+        """``x`` through all modules in order."""
+        for module in self._items.values():
+            x = module(x)
+        return x
+
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequential: ...
+
+    def __getitem__(self, index: int | slice) -> Module | Sequential:
+        modules = list(self._items.values())
+        return Sequential(*modules[index]) if isinstance(index, slice) else modules[index]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        self._put(list(self._items)[index], module)
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(list(self._items.values()))
+
+    def append(self, module: Module) -> Sequential:
+        """Add a module at the end; returns the Sequential."""
+        self._put(str(len(self)), module)
+        return self
+
+
+class ModuleDict(_Container):
+    """Modules by name: ``self.heads = nn.ModuleDict({"pos": ..., "tag": ...})``."""
+
+    def __init__(self, modules: Mapping[str, Module] | None = None):
+        super().__init__((modules or {}).items())
+
+    def __getitem__(self, key: str) -> Module:
+        return self._items[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self._put(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._items[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._items))
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._items.keys()
+
+    def values(self) -> Iterable[Module]:
+        """The modules."""
+        return self._items.values()
+
+    def items(self) -> Iterable[tuple[str, Module]]:
+        """(name, module) pairs."""
+        return self._items.items()

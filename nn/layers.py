@@ -1,0 +1,291 @@
+"""Layers without a notion of time: Linear, Embedding, LayerNorm, Dropout and activations.
+
+Parameter names, shapes and starting values are PyTorch's, so its state dicts load as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import empty, ones, ops, random, tensor, zeros
+from ..tensor import Tensor
+from . import init
+from .module import Module, Parameter
+
+
+def check_size(name: str, value: Any) -> int:
+    """``value`` as a positive int, or a ValueError that names the argument."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name}: expected an integer >= 1, got {value!r}")
+    return int(value)
+
+
+def check_probability(name: str, value: float) -> float:
+    """``value`` as a float in [0, 1), or a ValueError that names the argument."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < 1.0:
+        raise ValueError(f"{name}: expected a probability in [0, 1), got {value!r}")
+    return float(value)
+
+
+def as_ids(ids: Any, like: Tensor, name: str = "ids") -> Tensor:
+    """Integer ids (Tensor, array or nested lists) as a Tensor on the device of ``like``.
+
+    Raises:
+        TypeError: the numbers are not integers.
+        ValueError: nested lists of unequal length.
+    """
+    if not isinstance(ids, Tensor):
+        if isinstance(ids, (list, tuple, range)):
+            try:
+                ids = np.array(ids, dtype=np.int64 if np.size(ids) == 0 else None)
+            except ValueError as error:
+                raise ValueError(f"{name}: the lists are of unequal length ({error})") from None
+        ids = tensor(ids, device=like.device)
+    if not np.issubdtype(ids.dtype, np.integer):
+        raise TypeError(f"{name}: expected integers, got dtype {ids.dtype} of shape {ids.shape}")
+    return ids if ids.device is like.device else ids.to(like.device)
+
+
+class Linear(Module):
+    """y = x W^T + b over the last axis: (..., in_features) -> (..., out_features).
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+        bias: False leaves b out.
+
+    Attributes:
+        weight: (out_features, in_features), from U(-k, k), k = 1/sqrt(in_features).
+        bias: (out_features,) or None, from the same.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True):
+        self.in_features = check_size("in_features", in_features)
+        self.out_features = check_size("out_features", out_features)
+        bound = 1.0 / math.sqrt(in_features)
+        self.weight = Parameter(empty((out_features, in_features)))
+        init.uniform_(self.weight, -bound, bound)
+        self.bias: Parameter | None = None
+        if bias:
+            self.bias = Parameter(empty((out_features,)))
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., in_features) -> (..., out_features)."""
+        return ops.linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The arguments, for ``repr``."""
+        text = f"{self.in_features}, {self.out_features}"
+        return text if self.bias is not None else text + ", bias=False"
+
+
+class Embedding(Module):
+    """A table of vectors, looked up by integer: ids (...) -> (..., embedding_dim).
+
+    Args:
+        num_embeddings: number of rows; ids are 0 .. num_embeddings - 1.
+        embedding_dim: length of a row.
+        padding_idx: the id (negative counts from the end) of a row that starts as zeros and gets
+            no gradient.
+
+    Attributes:
+        weight: (num_embeddings, embedding_dim), from N(0, 1).
+    """
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None):
+        self.num_embeddings = check_size("num_embeddings", num_embeddings)
+        self.embedding_dim = check_size("embedding_dim", embedding_dim)
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise ValueError(
+                    f"padding_idx: expected one of the {num_embeddings} rows, got {padding_idx}"
+                )
+            padding_idx %= num_embeddings
+        self.padding_idx = padding_idx
+        self.weight = Parameter(empty((num_embeddings, embedding_dim)))
+        init.normal_(self.weight)
+        if padding_idx is not None:
+            values = self.weight.detach().numpy().copy()
+            values[padding_idx] = 0.0
+            init._fill(self.weight, values)
+
+    def forward(self, ids: Any) -> Tensor:
+        """Rows of the table.
+
+        Args:
+            ids: integers of any shape: a Tensor, an array or nested lists.
+
+        Raises:
+            IndexError: an id is outside the table; the message names it.
+            TypeError: ids are not integers.
+        """
+        ids = as_ids(ids, self.weight)
+        return ops.embedding(ids, self.weight, padding_idx=self.padding_idx)
+
+    def extra_repr(self) -> str:
+        """The arguments, for ``repr``."""
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
+
+
+class LayerNorm(Module):
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last axis: Ba et al., 2016.
+
+    The variance divides by n, and eps stands inside the root.
+
+    Args:
+        dim: size of the last axis.
+        eps: keeps constant rows finite: they come out as ``bias``.
+        bias: False leaves the bias out.
+        elementwise_affine: False leaves weight and bias out.
+
+    Attributes:
+        weight: (dim,) ones, or None.
+        bias: (dim,) zeros, or None.
+    """
+
+    def __init__(
+        self, dim: int, eps: float = 1e-5, bias: bool = True, elementwise_affine: bool = True
+    ):
+        if isinstance(dim, (tuple, list)):
+            if len(dim) != 1:
+                raise ValueError(f"dim: LayerNorm is over the last axis only, got {tuple(dim)}")
+            dim = dim[0]
+        self.dim = check_size("dim", dim)
+        self.eps = float(eps)
+        self.weight: Parameter | None = None
+        self.bias: Parameter | None = None
+        if elementwise_affine:
+            self.weight = Parameter(ones((dim,)))
+            if bias:
+                self.bias = Parameter(zeros((dim,)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., dim) -> (..., dim)."""
+        if x.shape[-1:] != (self.dim,):
+            raise ValueError(f"x: expected a last axis of {self.dim}, got shape {x.shape}")
+        return ops.layer_norm(x, self.weight, self.bias, eps=self.eps)
+
+    def extra_repr(self) -> str:
+        """The arguments, for ``repr``."""
+        flag = "" if self.bias is not None or self.weight is None else ", bias=False"
+        return f"{self.dim}, eps={self.eps:g}{flag}"
+
+
+class Dropout(Module):
+    """In training, zero each entry with probability ``p`` and scale the rest by 1 / (1 - p).
+
+    Draws from the generator named "dropout"; does nothing in evaluation mode.
+    """
+
+    def __init__(self, p: float = 0.5):
+        self.p = check_probability("p", p)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Same shape as ``x``."""
+        if not self.training or self.p == 0.0:
+            return x
+        return ops.dropout(x, self.p, training=True, generator=random.generator("dropout"))
+
+    def extra_repr(self) -> str:
+        """The arguments, for ``repr``."""
+        return f"p={self.p:g}"
+
+
+class Identity(Module):
+    """Returns its input."""
+
+    def forward(self, x: Any) -> Any:
+        """``x``."""
+        return x
+
+
+class ReLU(Module):
+    """max(x, 0)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Same shape as ``x``."""
+        return ops.relu(x)
+
+
+class GELU(Module):
+    """x Phi(x): Hendrycks and Gimpel, 2016.
+
+    Args:
+        approximate: "none" for the exact form, "tanh" for GPT-2's approximation.
+    """
+
+    def __init__(self, approximate: str = "none"):
+        if approximate not in ("none", "tanh"):
+            raise ValueError(f"approximate: expected 'none' or 'tanh', got {approximate!r}")
+        self.approximate = approximate
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Same shape as ``x``."""
+        return ops.gelu(x, approximate=self.approximate)
+
+    def extra_repr(self) -> str:
+        """The arguments, for ``repr``."""
+        return f"approximate={self.approximate!r}"
+
+
+class SiLU(Module):
+    """x sigmoid(x), also called swish."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Same shape as ``x``."""
+        return ops.silu(x)
+
+
+class Tanh(Module):
+    """Hyperbolic tangent."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Same shape as ``x``."""
+        return ops.tanh(x)
+
+
+class Sigmoid(Module):
+    """1 / (1 + exp(-x))."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Same shape as ``x``."""
+        return ops.sigmoid(x)
+
+
+class Softmax(Module):
+    """Positive numbers that sum to 1 along ``axis``."""
+
+    def __init__(self, axis: int = -1):
+        self.axis = axis
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Same shape as ``x``."""
+        return ops.softmax(x, axis=self.axis)
+
+    def extra_repr(self) -> str:
+        """The arguments, for ``repr``."""
+        return f"axis={self.axis}"
+
+
+#: activation name, as TransformerBlock, FeedForward and GPTConfig take it -> a new module
+ACTIVATIONS = {
+    "relu": ReLU,
+    "gelu": GELU,
+    "gelu_tanh": lambda: GELU("tanh"),
+    "silu": SiLU,
+    "tanh": Tanh,
+    "sigmoid": Sigmoid,
+    "identity": Identity,
+}
+
+
+def activation_module(name: str) -> Module:
+    """A new activation module by its name in :data:`ACTIVATIONS`."""
+    if name not in ACTIVATIONS:
+        raise ValueError(f"activation: expected one of {sorted(ACTIVATIONS)}, got {name!r}")
+    return ACTIVATIONS[name]()

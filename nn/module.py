@@ -1,0 +1,367 @@
+"""Module: a part of a model that owns parameters and other modules.
+
+How attributes are found
+    Nothing is registered. An attribute whose value is a :class:`Parameter` is a parameter, one
+    whose value is a :class:`Module` is a child; plain lists, tuples and dicts are looked into. So
+    ``self.blocks = [Block() for _ in range(4)]`` works, a list may grow later, and forgetting
+    ``super().__init__()`` does no harm. Order is the order of assignment; names are paths such as
+    ``"blocks.0.attn.weight"``.
+
+Tied weights
+    One Parameter reachable under two names (``head.weight = embedding.weight``) is one parameter:
+    counted, saved, moved and updated once, under the first of its names. Copying and pickling keep
+    the tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .. import scope
+from ..tensor import Tensor
+from .state import LoadResult, load
+from .summary import describe
+
+M = TypeVar("M", bound="Module")
+
+
+class Parameter(Tensor):
+    """A Tensor that a Module learns: ``requires_grad`` is True and modules find it.
+
+    Args:
+        data: anything ``tt.tensor`` takes, of a floating dtype; copied, without its graph.
+        requires_grad: False freezes it; it is still saved and moved with its module.
+    """
+
+    def __init__(self, data: Any, requires_grad: bool = True):
+        where = data.device if isinstance(data, Tensor) else None
+        super().__init__(data, requires_grad=requires_grad, device=where)
+
+
+class Module:
+    """Base class of everything with parameters; see the top of this file for how it finds them.
+
+    A subclass makes its parts in ``__init__`` and computes in ``forward``::
+
+        class Net(nn.Module):
+            def __init__(self):
+                self.inner = nn.Linear(2, 8)
+                self.outer = nn.Linear(8, 1)
+
+            def forward(self, x):
+                return self.outer(tt.tanh(self.inner(x)))
+
+        Net()(x)        # calls forward
+
+    Attributes:
+        training: True in training mode (dropout works), see :meth:`train` and :meth:`eval`.
+        aliases: other names under which a state dict may hold this module's entries: a map from
+            the start of a foreign name to the start of ours, for example ``{"norm1.": "ln_1."}``.
+            Read by :meth:`load_state_dict`.
+    """
+
+    training: bool = True
+    aliases: Mapping[str, str] = {}
+    _buffers: Mapping[
+        str, bool
+    ] = {}  # name -> is it saved; becomes the instance's own on first use
+    _name: str | None = None  # attribute name in the module that calls it, found on the first call
+
+    # ---- calling -------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run ``forward``; the graph nodes it makes are marked as this module's for drawing."""
+        with scope.enter(self, self._name or self._find_name()):
+            return self.forward(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the module's output; every module that is called defines it."""
+        raise TypeError(f"{type(self).__name__} cannot be called: it defines no forward(self, ...)")
+
+    def _find_name(self) -> str | None:
+        """The path from the calling module to this one; remembered, since it seldom changes."""
+        outer = scope.current()
+        caller = outer.module() if outer is not None else None
+        if caller is None:
+            return None
+        found = (name for name, module in caller.named_modules() if module is self)
+        name = next(found, None) or type(self).__name__
+        self.__dict__["_name"] = name
+        return name
+
+    # ---- attributes ----------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        old = self.__dict__.get(name)
+        if isinstance(old, Parameter) and not (value is None or isinstance(value, Parameter)):
+            raise TypeError(
+                f"{type(self).__name__}.{name}: is a Parameter and stays one, got "
+                f"{type(value).__name__}; write its numbers with .copy_(...), replace it by "
+                "nn.Parameter(...), or delete the attribute first"
+            )
+        if name in self._buffers and not (value is None or isinstance(value, Tensor)):
+            raise TypeError(
+                f"{type(self).__name__}.{name}: is a buffer, expected a Tensor or None, got "
+                f"{type(value).__name__}"
+            )
+        if isinstance(value, Module):
+            value.__dict__.pop("_name", None)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+        if name in self._buffers:
+            self._buffers = {k: v for k, v in self._buffers.items() if k != name}
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Keep a Tensor that is not learned but moves, and if ``persistent`` is saved, with this.
+
+        Raises:
+            TypeError: ``tensor`` is neither a Tensor nor None.
+            ValueError: ``name`` is taken by something else or is no attribute name.
+        """
+        self._check_name(name)
+        if tensor is not None and (not isinstance(tensor, Tensor) or isinstance(tensor, Parameter)):
+            raise TypeError(
+                f"tensor: expected a Tensor that is no Parameter, or None, for buffer {name!r}, "
+                f"got {type(tensor).__name__}"
+            )
+        self.__dict__["_buffers"] = {**self._buffers, name: persistent}
+        setattr(self, name, tensor)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Same as ``setattr(self, name, param)``, checked."""
+        self._check_name(name)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(f"param: expected a Parameter or None, got {type(param).__name__}")
+        setattr(self, name, param)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Same as ``setattr(self, name, module)``, checked."""
+        self._check_name(name)
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"module: expected a Module or None, got {type(module).__name__}")
+        setattr(self, name, module)
+
+    def _check_name(self, name: str) -> None:
+        if not isinstance(name, str) or not name or "." in name:
+            raise ValueError(f"name: expected an attribute name without dots, got {name!r}")
+        if name in self._buffers or isinstance(self.__dict__.get(name), (Parameter, Module)):
+            return
+        if hasattr(self, name):
+            raise ValueError(f"name: {type(self).__name__} already has an attribute {name!r}")
+
+    # ---- walking -------------------------------------------------------------------------------
+
+    def _members(self) -> Iterator[tuple[str, Parameter | Module]]:
+        """Own parameters and children with their names; containers override it."""
+        for name, value in self.__dict__.items():
+            yield from _parts(name, value)
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """(name, module) of the direct children."""
+        return ((name, part) for name, part in self._members() if isinstance(part, Module))
+
+    def children(self) -> Iterator[Module]:
+        """The direct children."""
+        return (module for _, module in self.named_children())
+
+    def named_modules(
+        self, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """(path, module) of this module (path ``prefix``) and all below, parents first.
+
+        A module reachable under several names comes once, unless ``remove_duplicate`` is False.
+        """
+        return _walk(self, prefix, set(), remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below."""
+        return (module for _, module in self.named_modules())
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """(path, parameter) of all parameters, each once under its first name.
+
+        Args:
+            prefix: put before each path, with a dot.
+            recurse: False gives this module's own only.
+            remove_duplicate: False gives a tied parameter under each of its names.
+        """
+        seen: set[int] = set()
+        owners = self.named_modules(prefix, remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in owners:
+            for name, part in module._members():
+                if isinstance(part, Parameter) and id(part) not in seen:
+                    if remove_duplicate:
+                        seen.add(id(part))
+                    yield (f"{path}.{name}" if path else name), part
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """All parameters, each once: what an optimiser takes."""
+        return (param for _, param in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, persistent_only: bool = False
+    ) -> Iterator[tuple[str, Tensor]]:
+        """(path, tensor) of all buffers, each once."""
+        seen: set[int] = set()
+        owners = self.named_modules(prefix) if recurse else [(prefix, self)]
+        for path, module in owners:
+            for name, persistent in module._buffers.items():
+                value = module.__dict__.get(name)
+                if (
+                    value is not None
+                    and id(value) not in seen
+                    and (persistent or not persistent_only)
+                ):
+                    seen.add(id(value))
+                    yield (f"{path}.{name}" if path else name), value
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All buffers."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, path: str) -> Module:
+        """The module at a path such as ``"h.0.attn"`` (``""`` is this one); KeyError if none."""
+        for name, module in self.named_modules(remove_duplicate=False):
+            if name == path:
+                return module
+        raise KeyError(f"path: {type(self).__name__} has no module {path!r}")
+
+    def get_parameter(self, path: str) -> Parameter:
+        """The parameter at a path such as ``"h.0.ln_1.weight"``; KeyError if none."""
+        for name, param in self.named_parameters(remove_duplicate=False):
+            if name == path:
+                return param
+        raise KeyError(f"path: {type(self).__name__} has no parameter {path!r}")
+
+    def num_parameters(self, trainable_only: bool = False) -> int:
+        """How many numbers the parameters hold, tied ones counted once."""
+        return sum(p.size for p in self.parameters() if p.requires_grad or not trainable_only)
+
+    # ---- modes and conversion ------------------------------------------------------------------
+
+    def train(self: M, mode: bool = True) -> M:
+        """Set training mode (or evaluation mode) here and below; returns the module."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self: M) -> M:
+        """Set evaluation mode: dropout does nothing."""
+        return self.train(False)
+
+    def zero_grad(self) -> None:
+        """Forget all gradients (they become None)."""
+        for param in self.parameters():
+            param.grad = None
+
+    def requires_grad_(self: M, requires_grad: bool = True) -> M:
+        """Freeze (False) or unfreeze all parameters; returns the module."""
+        for param in self.parameters():
+            param.requires_grad_(requires_grad)
+        return self
+
+    def apply(self: M, fn: Callable[[Module], Any]) -> M:
+        """Call ``fn`` on every module, children before parents; returns the module."""
+        for module in reversed(list(self.modules())):
+            fn(module)
+        return self
+
+    def to(self: M, *targets: Any) -> M:
+        """Move parameters, buffers and gradients to a device and/or a dtype, in place.
+
+        Tensors keep their identity, so ties and an optimiser's references stay good. Integer and
+        boolean buffers change their device only.
+
+        Args:
+            targets: a device or its name ("cuda"), a dtype or its name ("float64"), or both.
+        """
+        for target in targets:
+            for tensor in [*self.parameters(), *self.buffers()]:
+                moved = tensor.detach().to(target)
+                if moved.dtype != tensor.dtype and not np.issubdtype(tensor.dtype, np.floating):
+                    continue
+                grad = tensor.grad
+                tensor.data = moved.data
+                tensor.bump_version()
+                if grad is not None:
+                    tensor.grad = grad.detach().to(target)
+        return self
+
+    # ---- saving and loading --------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Parameters and persistent buffers by path: a snapshot in host NumPy arrays.
+
+        The arrays are copies: training on changes none of them. A tied parameter appears once,
+        under its first name.
+        """
+        entries = [*self.named_parameters(), *self.named_buffers(persistent_only=True)]
+        return {name: np.array(tensor.detach().numpy()) for name, tensor in entries}
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> LoadResult:
+        """Copy the arrays of ``state`` into the parameters and buffers.
+
+        Values may be NumPy arrays, Tensors or PyTorch tensors, as in a PyTorch state dict: both
+        names of a tied parameter may be there (with equal values). Nothing is shared with
+        ``state`` afterwards. The dtypes of the module are kept.
+
+        Args:
+            state: name -> array.
+            strict: False allows names that are missing on either side.
+
+        Returns:
+            The lists ``missing_keys`` and ``unexpected_keys`` (both empty if strict).
+
+        Raises:
+            ValueError: names or shapes do not fit; one message lists all of it, and the module is
+                as it was before.
+        """
+        return load(self, state, strict)
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Parameter | Module]]:
+    """Parameters and modules in an attribute's value, looking into lists, tuples and dicts."""
+    if isinstance(value, (Parameter, Module)):
+        yield name, value
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            yield from _parts(f"{name}.{i}", item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _parts(f"{name}.{key}", item)
+
+
+def _walk(
+    module: Module, path: str, seen: set[int], remove_duplicate: bool
+) -> Iterator[tuple[str, Module]]:
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    yield path, module
+    for name, child in module.named_children():
+        yield from _walk(child, f"{path}.{name}" if path else name, seen, remove_duplicate)
+    if not remove_duplicate:
+        seen.discard(id(module))  # only a module inside itself is left out
+
+
+@contextmanager
+def evaluating(module: Module) -> Iterator[None]:
+    """``with evaluating(model):`` evaluation mode inside, each module's own mode again after."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, mode in modes:
+            part.training = mode

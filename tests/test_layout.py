@@ -1,0 +1,172 @@
+"""The layout: which folders are packages, what may import what, and what an import may cost."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = {"tinytensor": "tinytensor", "nn": "tinytensor.nn", "models": "tinytensor.models",
+           "train": "tinytensor.train"}
+LAYERS = ["tinytensor", "nn", "models", "train"]  # each may import itself and those before it
+
+# `python -m tinytensor` is the command line: the one place where the engine's folder looks up.
+UPWARD_BY_DESIGN = {"tinytensor/__main__.py": {"tinytensor.train.cli"}}
+
+
+def sources(folder: str) -> list[Path]:
+    """All Python files of one of the four folders."""
+    return sorted(p for p in (ROOT / folder).rglob("*.py") if "__pycache__" not in p.parts)
+
+
+def module_name(path: Path) -> str:
+    """The import name of a file: nn/linear.py is tinytensor.nn.linear."""
+    folder, *rest = path.relative_to(ROOT).with_suffix("").parts
+    if rest[-1] == "__init__":
+        rest = rest[:-1]
+    return ".".join([FOLDERS[folder], *rest])
+
+
+def imports(source: str, module: str, is_package: bool) -> Iterator[tuple[str, int]]:
+    """(absolute name, level) of everything a file imports; level is 0 for an absolute import.
+
+    ``from ..nn import Module`` yields both tinytensor.nn and tinytensor.nn.Module, because the
+    name may itself be a module.
+    """
+    for found in ast.walk(ast.parse(source)):
+        if isinstance(found, ast.Import):
+            for alias in found.names:
+                yield alias.name, 0
+        elif isinstance(found, ast.ImportFrom):
+            base = found.module or ""
+            if found.level:
+                package = module.split(".") if is_package else module.split(".")[:-1]
+                package = package[: len(package) - (found.level - 1)]
+                base = ".".join([*package, *base.split(".")] if base else package)
+            yield base, found.level
+            for alias in found.names:
+                yield f"{base}.{alias.name}", found.level
+
+
+def layer(name: str) -> str | None:
+    """The folder an import name belongs to, or None for somebody else's package."""
+    first, _, rest = name.partition(".")
+    if first in ("nn", "models", "train"):
+        return first
+    if first != "tinytensor":
+        return None
+    second = rest.partition(".")[0]
+    return second if second in ("nn", "models", "train") else "tinytensor"
+
+
+def upward(folder: str, source: str, module: str, is_package: bool, allowed: set[str]) -> list[str]:
+    """The imports of one file that look to a higher layer."""
+    height = LAYERS.index(folder)
+    return [
+        name
+        for name, _ in imports(source, module, is_package)
+        if (found := layer(name)) is not None
+        and LAYERS.index(found) > height
+        and not any(name == a or name.startswith(a + ".") or a.startswith(name + ".")
+                    for a in allowed)
+    ]
+
+
+def run_python(code: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a line of Python in a fresh interpreter."""
+    return subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True)
+
+
+def test_every_folder_with_code_is_a_listed_package() -> None:
+    """A sub-package missing from pyproject.toml would be missing from the wheel only."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    found = set()
+    for folder in FOLDERS:
+        for path in sources(folder):
+            found.add(module_name(path.parent / "__init__.py"))
+            assert (path.parent / "__init__.py").is_file(), f"{path.parent} has no __init__.py"
+    assert set(listed) == found
+    assert len(listed) == len(set(listed))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_type_hints_are_published(folder: str) -> None:
+    assert (ROOT / folder / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_nothing_imports_a_higher_layer(folder: str) -> None:
+    wrong = {}
+    for path in sources(folder):
+        relative = path.relative_to(ROOT).as_posix()
+        bad = upward(folder, path.read_text(encoding="utf-8"), module_name(path),
+                     path.name == "__init__.py", UPWARD_BY_DESIGN.get(relative, set()))
+        if bad:
+            wrong[relative] = bad
+    assert not wrong
+
+
+@pytest.mark.parametrize("folder", ["nn", "models", "train"])
+def test_the_three_upper_folders_import_relatively(folder: str) -> None:
+    """Then a stray ``import nn`` fails at once instead of making a second copy of every class."""
+    wrong = {}
+    for path in sources(folder):
+        bad = [name for name, level in imports(path.read_text(encoding="utf-8"), module_name(path),
+                                               path.name == "__init__.py")
+               if level == 0 and layer(name) is not None]
+        if bad:
+            wrong[path.relative_to(ROOT).as_posix()] = bad
+    assert not wrong
+
+
+@pytest.mark.parametrize(("folder", "line", "bad"), [
+    ("tinytensor", "from .nn import Module", True),
+    ("tinytensor", "from . import nn", True),
+    ("tinytensor", "import tinytensor.train.cli", True),
+    ("tinytensor", "import nn", True),
+    ("nn", "from ..models import gpt", True),
+    ("nn", "def f():\n    from ..train.optim import SGD", True),
+    ("models", "from .. import train", True),
+    ("nn", "from ..tensor import Tensor", False),
+    ("models", "from ..nn import Module", False),
+    ("train", "from ..models.gpt import GPT", False),
+    ("train", "import numpy", False),
+])
+def test_the_import_check_sees_each_kind_of_import(folder: str, line: str, bad: bool) -> None:
+    """The check is itself checked: planted imports in files that do not exist."""
+    assert bool(upward(folder, line, FOLDERS[folder] + ".planted", False, set())) == bad
+
+
+def test_importing_the_engine_loads_nothing_but_numpy() -> None:
+    """Heavy or optional libraries are imported when first used."""
+    heavy = ["scipy", "matplotlib", "graphviz", "pygraphviz", "cupy", "rich", "typer",
+             "safetensors", "torch"]
+    done = run_python("import sys, tinytensor; "
+                      f"print([name for name in {heavy} if name in sys.modules])")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_layers_are_reached_by_one_import_name() -> None:
+    """From the checkout, ``tinytensor.nn`` is the folder nn, and there is one copy of it."""
+    code = ("import sys\n"
+            "import tinytensor, tinytensor.nn, tinytensor.models, tinytensor.train\n"
+            "print(tinytensor.nn.__file__); print('nn' in sys.modules)")
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
+    where, stray = done.stdout.split()
+    assert Path(where) == ROOT / "nn" / "__init__.py"
+    assert stray == "False"
+
+
+@pytest.mark.parametrize("folder", ["nn", "models", "train"])
+def test_a_stray_import_of_a_folder_is_an_import_error(folder: str) -> None:
+    done = run_python(f"import {folder}")
+    assert done.returncode == 1
+    assert "ImportError: attempted relative import" in done.stderr, done.stderr

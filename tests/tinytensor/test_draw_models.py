@@ -1,0 +1,306 @@
+"""Pictures of models: frames, parameter paths, folding by depth, equal blocks merged, open ops."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import tinytensor as tt
+from tinytensor import models, nn
+
+from .dotgraph import Graph, parse
+
+
+def drawn(tensor: object, **how: object) -> Graph:
+    return parse(tt.draw(tensor, **how).source)
+
+
+@pytest.fixture(scope="module")
+def gpt() -> tuple[models.GPT, tt.Tensor]:
+    """A GPT of six layers and the loss of one batch."""
+    model = models.build("gpt", vocab_size=65, block_size=16, n_layer=6, n_head=4, n_embd=32)
+    ids = np.arange(32).reshape(2, 16)
+    return model, model(ids, (ids + 1) % 65)[1]
+
+
+class Net(nn.Module):
+    """Two layers, with a sum between them that no child makes."""
+
+    def __init__(self) -> None:
+        self.first = nn.Linear(20, 20)
+        self.second = nn.Linear(20, 3)
+
+    def forward(self, x: tt.Tensor) -> tt.Tensor:
+        return self.second(self.first(x).tanh() + x)
+
+
+def net() -> tuple[Net, tt.Tensor]:
+    model = Net()
+    return model, model(tt.tensor(np.ones((4, 20), np.float32), name="x"))
+
+
+# ---- frames and names ----------------------------------------------------------------------------
+
+
+def test_frames_are_the_module_calls() -> None:
+    graph = drawn(net()[1])
+    assert graph.titles() == ["Net", "first  Linear", "second  Linear"]
+    outer = next(f.id for f in graph.frames.values() if f.text == "Net")
+    assert [f.around for f in graph.frames.values()] == [None, outer, outer]
+    assert graph.find("tanh").around == outer
+    assert graph.frames[graph.find("first.weight").around or ""].text == "first  Linear"
+
+
+def test_parameters_are_named_by_their_path() -> None:
+    model, out = net()
+    graph = drawn(out)
+    for path, parameter in model.named_parameters():
+        assert str(tuple(parameter.shape)) in graph.find(path).text
+
+
+def test_parameters_have_a_colour_of_their_own() -> None:
+    graph = drawn(net()[1])
+    colour = graph.find("first.weight").attributes["fillcolor"]
+    assert [n.text.split()[0] for n in graph.nodes.values()
+            if n.attributes.get("fillcolor") == colour] == [
+        "first.weight", "first.bias", "second.weight", "second.bias"]
+
+
+def test_every_parameter_of_a_gpt_is_there_once_when_all_is_open(
+    gpt: tuple[models.GPT, tt.Tensor],
+) -> None:
+    model, loss = gpt
+    graph = drawn(loss, depth=99, merge=False)
+    names = [n.text.split()[0] for n in graph.nodes.values()]
+    for path, _ in model.named_parameters():
+        assert names.count(path) == 1, path
+    assert "h.5.attn.c_attn.weight" in names
+
+
+def test_two_models_in_one_picture_keep_their_parameters_apart() -> None:
+    x = np.ones((4, 20), np.float32)
+    one, two, three = Net(), Net(), nn.Linear(20, 3)
+    graph = drawn(one(x) + two(x) + three(x), depth=99, merge=False)
+    for path in ["Net.first.weight", "Net#2.first.weight", "Linear.weight"]:
+        graph.find(path)
+
+
+def test_a_parameter_the_user_named_has_both_names() -> None:
+    model, _ = net()
+    model.first.weight.name = "W"
+    out = model(np.ones((4, 20), np.float32))
+    assert drawn(out).find("first.weight").text.startswith("first.weight (W)")
+
+
+# ---- folding -------------------------------------------------------------------------------------
+
+
+def test_depth_0_draws_the_model_as_one_box(gpt: tuple[models.GPT, tt.Tensor]) -> None:
+    model, loss = gpt
+    graph = drawn(loss, depth=0)
+    assert not graph.frames
+    assert sorted(text.split()[0] for text in graph.texts()) == ["()", "GPT", "ids", "target"]
+    assert f"{model.num_parameters():,} parameters" in graph.find("GPT").text
+    assert graph.links() == [("GPT", "()"), ("ids", "GPT"), ("target", "GPT")]
+
+
+def test_a_gpt_of_six_layers_at_depth_1_fits_a_screen(gpt: tuple[models.GPT, tt.Tensor]) -> None:
+    model, loss = gpt
+    graph = drawn(loss, depth=1)
+    assert graph.titles() == ["GPT"]
+    blocks = graph.find("h.0")
+    assert "h.0 … h.5" in blocks.text
+    assert "× 6" in blocks.text
+    assert f"each {model.h[0].num_parameters():,} parameters" in blocks.text
+    assert not any(f"h.{i}" in text for text in graph.texts() for i in range(1, 5))
+    assert len(graph.nodes) <= 12
+    order = ["wte", "wpe", "h.0", "ln_f", "lm_head", "cross_entropy", "()"]
+    assert set(zip(order, order[1:], strict=False)) <= set(graph.links()) | {("wpe", "h.0")}
+    chain = [link for link in graph.links() if "h.0" in link]
+    assert len(chain) == 2, "one arrow in, one out"
+
+
+def test_the_tied_weight_is_drawn_once_and_read_twice(gpt: tuple[models.GPT, tt.Tensor]) -> None:
+    assert {("wte.weight", "wte"), ("wte.weight", "lm_head")} <= set(drawn(gpt[1], depth=1).links())
+
+
+def test_depth_2_opens_one_block_for_all_six(gpt: tuple[models.GPT, tt.Tensor]) -> None:
+    graph = drawn(gpt[1], depth=2)
+    frame = next(f for f in graph.frames.values() if "h.0" in f.text)
+    assert frame.text == "h.0 … h.5  Block  × 6"
+    inside = [n.text.split()[0] for n in graph.nodes.values() if n.around == frame.id]
+    assert inside == ["ln_1", "attn", "+", "ln_2", "mlp", "+"]
+
+
+def test_without_merging_each_block_has_its_box(gpt: tuple[models.GPT, tt.Tensor]) -> None:
+    graph = drawn(gpt[1], depth=1, merge=False)
+    links = set(graph.links())
+    assert {(f"h.{i}", f"h.{i + 1}") for i in range(5)} <= links
+    assert not any("×" in text for text in graph.texts())
+
+
+def test_without_a_depth_the_picture_stays_readable(gpt: tuple[models.GPT, tt.Tensor]) -> None:
+    small, deep = drawn(gpt[1]), drawn(gpt[1], merge=False)
+    assert 15 < len(small.nodes) <= 70
+    assert 15 < len(deep.nodes) <= 70
+    assert len(drawn(gpt[1], depth=99, merge=False).nodes) > 150
+
+
+def test_counts_of_a_folded_model_include_what_was_merged(
+    gpt: tuple[models.GPT, tt.Tensor],
+) -> None:
+    def ops(**how: object) -> str:
+        found = re.search(r"(\d+) ops", drawn(gpt[1], depth=0, **how).find("GPT").text)
+        assert found is not None
+        return found[1]
+
+    assert ops() == ops(merge=False)
+
+
+class Stack(nn.Module):
+    def __init__(self, *layers: nn.Module) -> None:
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x: tt.Tensor) -> tt.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def boxes(model: nn.Module, width: int = 20, **how: object) -> list[str]:
+    graph = drawn(model(tt.tensor(np.ones((4, width), np.float32))), depth=1, **how)
+    return [n.text for n in graph.nodes.values() if "parameter" in n.text]
+
+
+def test_only_neighbours_that_are_equal_are_merged() -> None:
+    def linear(i: int, o: int, bias: bool = True) -> nn.Linear:
+        return nn.Linear(i, o, bias=bias)
+
+    assert len(boxes(Stack(*[linear(20, 20) for _ in range(5)]))) == 1
+    assert "× 5" in boxes(Stack(*[linear(20, 20) for _ in range(5)]))[0]
+    mixed = [linear(20, 20), linear(20, 20), linear(20, 30), linear(30, 20), linear(20, 20)]
+    assert [("× 2" in text) for text in boxes(Stack(*mixed))] == [True, False, False, False]
+    assert len(boxes(Stack(linear(20, 20), linear(20, 20, False), linear(20, 20)))) == 3
+
+
+def test_a_block_whose_result_is_used_elsewhere_is_not_merged_away() -> None:
+    class Skipping(Stack):
+        def forward(self, x: tt.Tensor) -> tt.Tensor:
+            seen = [x]
+            for layer in self.layers:
+                seen.append(layer(seen[-1]))
+            return seen[-1] + seen[2]
+
+    texts = boxes(Skipping(*[nn.Linear(20, 20) for _ in range(5)]))
+    assert sorted("× 2" in t or "× 3" in t for t in texts) == [True, True]
+
+
+def test_one_module_called_again_and_again_is_merged_too() -> None:
+    class Again(nn.Module):
+        def __init__(self) -> None:
+            self.layer = nn.Linear(20, 20)
+
+        def forward(self, x: tt.Tensor) -> tt.Tensor:
+            for _ in range(4):
+                x = self.layer(x)
+            return x
+
+    graph = drawn(Again()(np.ones((4, 20), np.float32)), depth=1)
+    (box,) = [n for n in graph.nodes.values() if "op" in n.text]
+    assert "× 4" in box.text
+    assert "layer …" not in box.text
+
+
+def test_equal_heads_side_by_side_are_one_box() -> None:
+    class Heads(nn.Module):
+        def __init__(self) -> None:
+            self.heads = nn.ModuleList(nn.Linear(20, 5) for _ in range(4))
+
+        def forward(self, x: tt.Tensor) -> tt.Tensor:
+            return tt.concat([head(x) for head in self.heads], axis=-1)
+
+    x = tt.tensor(np.ones((4, 20), np.float32), requires_grad=True, name="x")
+    graph = drawn(Heads()(x), depth=1)
+    assert "heads.0 … heads.3" in graph.find("heads.0").text
+    assert "× 4" in graph.find("heads.0").text
+    assert ("heads.0", "concat") in graph.links()
+
+
+def test_merged_results_show_no_numbers_but_the_last_ones_are_right() -> None:
+    model = Stack(*[nn.Linear(2, 2) for _ in range(3)])
+    out = model(np.ones((1, 2), np.float32))
+    graph = drawn(out)
+    shown = [n.text for n in graph.nodes.values() if "data" in n.text and "layers" not in n.text]
+    last = " ".join(f"{v:.4g}" for v in out.detach().numpy().ravel())
+    assert any(last in text for text in shown)
+    assert sum("× 3" in title for title in graph.titles()) == 1
+
+
+@pytest.mark.parametrize("name", ["gpt", "lstm", "rnn"])
+def test_every_model_can_be_drawn_at_every_depth(name: str) -> None:
+    model = models.build(name, vocab_size=11, block_size=8)
+    ids = np.arange(8).reshape(2, 4)
+    logits, loss = model(ids, ids)
+    loss.backward()
+    sizes = [len(drawn((logits, loss), depth=depth).nodes) for depth in (0, 1, 2, 9)]
+    assert sizes == sorted(sizes)
+
+
+# ---- opened ops ----------------------------------------------------------------------------------
+
+
+def test_an_opened_op_shows_its_reference() -> None:
+    x = tt.tensor(np.ones((4, 20), np.float32), requires_grad=True, name="x")
+    closed, opened = drawn(tt.softmax(x * 2.0)), drawn(tt.softmax(x * 2.0), open="softmax")
+    assert closed.find("softmax").attributes["peripheries"] == "2"
+    (frame,) = opened.frames.values()
+    assert frame.text == "softmax  reference"
+    inside = {n.text.split()[0] for n in opened.nodes.values() if n.around == frame.id}
+    assert "exp" in inside
+    assert "softmax" not in inside
+    assert opened.find("x").around is None
+    into = [a for a, b, _ in opened.arrows if opened.nodes[b].around == frame.id
+            and opened.nodes[a].around is None]
+    assert into, "the frame is connected to what it reads"
+    assert set(into) == {opened.find("×").id}
+
+
+def test_the_result_of_an_opened_op_keeps_its_numbers() -> None:
+    x = tt.tensor([0.0, 0.0], requires_grad=True)
+    y = tt.softmax(x)
+    y.name = "p"
+    assert drawn(y, open=True).find("p").text == "p (2,) float32 data 0.5 0.5"
+
+
+def test_all_fused_ops_can_be_opened() -> None:
+    """Every op with a reference, on the samples that its own tests use."""
+    from tinytensor.registry import OPS
+
+    fused = [op for op in OPS.values() if op.reference is not None]
+    assert len(fused) > 5
+    for op in fused:
+        for sample in op.samples():
+            args = [as_leaf(a) for a in sample.args]
+            result = getattr(tt, op.name)(*args, **sample.kwargs)
+            outputs = list(result) if isinstance(result, (tuple, list)) else [result]
+            if outputs[0].node is None:
+                continue
+            graph = drawn(outputs, open=op.name)
+            assert op.name not in graph.texts(), op.name
+
+
+def as_leaf(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return tt.tensor(value, requires_grad=value.dtype.kind == "f")
+    return value
+
+
+def test_opening_everything_in_a_gpt_leaves_primitives_only(
+    gpt: tuple[models.GPT, tt.Tensor],
+) -> None:
+    graph = drawn(gpt[1], open=True, depth=99)
+    assert not any(n.attributes.get("peripheries") == "2" for n in graph.nodes.values())
+    assert any("scaled_dot_product_attention  reference" in title for title in graph.titles())
+    assert any("× 6" in title for title in graph.titles())

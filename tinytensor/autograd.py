@@ -1,0 +1,482 @@
+"""Reverse-mode differentiation: the graph, and the walk back through it.
+
+A :class:`Node` records one application of an op. It points to its parents only, so a graph has no
+reference cycles and is freed as soon as its last output is. Nodes carry a running number;
+decreasing numbers are a topological order, so backward needs no recursion and visits each node
+once, after all gradients into it have been added up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from .device import device_of
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+#: outputs of at most this many elements stay readable on their node (value and gradient), which
+#: is what lets a picture of a small expression show every number
+SMALL = 16
+
+next_seq = itertools.count().__next__
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _GradMode(threading.local):
+    enabled = True
+
+
+grad_mode = _GradMode()
+
+
+class set_grad_enabled(contextlib.ContextDecorator):
+    """Context manager and decorator: record a graph inside (True) or not (False).
+
+    The setting is per thread and restored on leaving, also by an exception.
+    """
+
+    def __init__(self, enabled: bool):
+        self.enabled = enabled
+        self._outer: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._outer.append(grad_mode.enabled)
+        grad_mode.enabled = self.enabled
+
+    def __exit__(self, *exc: object) -> None:
+        grad_mode.enabled = self._outer.pop()
+
+    def __call__(self, func: F) -> F:
+        enabled = self.enabled
+
+        @functools.wraps(func)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with set_grad_enabled(enabled):
+                return func(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+
+def no_grad() -> set_grad_enabled:
+    """Inside ``with tt.no_grad():`` (or under ``@tt.no_grad()``) no graph is recorded."""
+    return set_grad_enabled(False)
+
+
+def enable_grad() -> set_grad_enabled:
+    """Record graphs again inside a :func:`no_grad` block."""
+    return set_grad_enabled(True)
+
+
+def is_grad_enabled() -> bool:
+    """Whether ops on tensors that require gradients record a graph in this thread."""
+    return grad_mode.enabled
+
+
+class Node:
+    """One application of an op.
+
+    Attributes:
+        op: the registered op; ``op.name`` names it.
+        params: its settings, such as ``{"axis": 1}``.
+        parents: per operand the node that made it, the leaf tensor itself, or None (a constant).
+        consts: numbers and small constant tensors among the operands, by position, or None.
+        in_meta: per operand (shape, dtype), or None for a number.
+        needs: per operand, whether a gradient is wanted.
+        saved, versions: arrays kept for backward and the versions they had; None once freed.
+        shape, dtype: of the output (a tuple of shapes for several outputs).
+        value, grad: arrays, kept for outputs of at most ``SMALL`` elements.
+        scope: the module call that made it. seq: creation order. name: given by the user.
+    """
+
+    __slots__ = (
+        "op", "params", "parents", "consts", "in_meta", "needs", "saved", "versions",
+        "shape", "dtype", "value", "grad", "scope", "seq", "name", "__weakref__",
+    )  # fmt: skip
+
+    op: Any
+    params: dict[str, Any]
+    parents: tuple[Any, ...]
+    consts: dict[int, Any] | None
+    in_meta: tuple[Any, ...]
+    needs: tuple[bool, ...]
+    saved: tuple[Any, ...] | None
+    versions: Sequence[tuple[str, Any, int]]
+    shape: Any
+    dtype: Any
+    scope: Any
+    seq: int
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.grad: Any = None
+        self.name: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Node {self.seq}: {self.op.name} {self.shape}>"
+
+
+class Kept:
+    """What a VJP rule sees of the forward pass: kept arrays and settings by name.
+
+    ``k.shape(i)`` is operand i's shape, ``k.needs`` says which operands want a gradient, and
+    ``k.run(op, ...)`` applies another op on whatever the rule is running on (arrays or Tensors).
+    """
+
+    def __init__(self, node: Node, values: Sequence[Any], graph: bool):
+        self.__dict__.update(node.params)
+        self.__dict__.update(zip(node.op.keys, values, strict=True))
+        self.node = node
+        self.needs = node.needs
+        self.graph = graph
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def shape(self, operand: int = 0) -> tuple[int, ...]:
+        """Shape of an operand."""
+        shape: tuple[int, ...] = self.node.in_meta[operand][0]
+        return shape
+
+    def run(self, op: Any, *operands: Any, **settings: Any) -> Any:
+        """Apply ``op``: recorded when gradients are being recorded, on raw arrays otherwise."""
+        if self.graph:
+            return op(*operands, **settings)
+        return op.forward(device_of(operands[0]).xp, *operands, **settings)
+
+
+def backward(
+    outputs: Sequence[Tensor],
+    cotangents: Sequence[Any],
+    targets: Sequence[Tensor] | None = None,
+    retain_graph: bool = False,
+    create_graph: bool = False,
+) -> list[Any]:
+    """Walk the graph back from ``outputs``.
+
+    Args:
+        outputs: tensors inside a graph.
+        cotangents: a gradient per output: raw arrays, or Tensors where ``create_graph``.
+        targets: None accumulates into the ``.grad`` of all leaves. Otherwise only paths to these
+            tensors are walked, and their gradients are returned (None where none flowed).
+        retain_graph: keep the saved arrays, so that the graph can be walked again.
+        create_graph: run on Tensors, so that the gradients have a graph of their own.
+    """
+    grads: dict[Any, Any] = {}  # node or leaf tensor -> gradient so far
+    owned: set[int] = set()  # ids of those whose array nobody else can hold
+
+    def add(key: Any, g: Any, fresh: bool) -> None:
+        before = grads.get(key)
+        if before is None:
+            grads[key] = g
+            if fresh:
+                owned.add(id(key))
+        elif create_graph or id(key) not in owned:
+            grads[key] = before + g
+            owned.add(id(key))
+        else:
+            before += g
+
+    roots: list[Node] = []
+    for output, g in zip(outputs, cotangents, strict=True):
+        add(output if output.node is None else output.node, g, fresh=False)
+        if output.node is not None:
+            roots.append(output.node)
+    order, leaves = _collect(roots)
+    for output in outputs:
+        if output.node is None:
+            leaves[id(output)] = output
+    wanted: set[Any] | None = None
+    if targets is not None:
+        wanted = {t if t.node is None else t.node for t in targets}
+        order = _paths_to(order, wanted)
+    found: dict[Any, Any] = {}
+
+    while order:
+        node = order.pop()
+        g = grads.pop(node, None)
+        owned.discard(id(node))
+        if g is None:
+            continue
+        if wanted is not None and node in wanted:
+            found[node] = g
+        if node.value is not None:
+            node.grad = g.data if create_graph else g
+        parents = node.parents
+        if node.op.name == "output":
+            slots = grads.setdefault(parents[0], [None] * len(parents[0].shape))
+            slots[node.params["index"]] = g
+            continue
+        for parent, r, fresh in _vjp(node, g, create_graph):
+            if wanted is None or isinstance(parent, Node) or parent in wanted:
+                add(parent, r, fresh)
+        if not retain_graph:
+            node.saved = None
+
+    if wanted is not None:
+        assert targets is not None
+        keys = [t if t.node is None else t.node for t in targets]
+        return [found[k] if k in found else grads.get(k) for k in keys]
+    for leaf in leaves.values():
+        g = grads.get(leaf)
+        if g is not None:
+            _accumulate(leaf, g, id(leaf) in owned, create_graph)
+    return []
+
+
+def _collect(roots: Sequence[Node]) -> tuple[list[Node], dict[int, Tensor]]:
+    """All nodes above the roots in increasing order of creation, and the leaf tensors."""
+    seen: set[Node] = set(roots)
+    stack = list(seen)
+    leaves: dict[int, Tensor] = {}
+    while stack:
+        for parent in stack.pop().parents:
+            if parent is None:
+                continue
+            if type(parent) is not Node:
+                leaves[id(parent)] = parent
+            elif parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    return sorted(seen, key=lambda node: node.seq), leaves
+
+
+def _paths_to(order: list[Node], wanted: set[Any]) -> list[Node]:
+    """Those of ``order`` (increasing) that are wanted or lie on a path to what is."""
+    on_path: set[Any] = set(wanted)
+    kept = []
+    for node in order:
+        if node in on_path or any(p is not None and p in on_path for p in node.parents):
+            on_path.add(node)
+            kept.append(node)
+    return kept
+
+
+def _accumulate(leaf: Tensor, g: Any, owned: bool, graph: bool) -> None:
+    """Add a gradient to ``leaf.grad``; the array stored is one that nobody else holds."""
+    from .tensor import make
+
+    if graph:
+        leaf.grad = g if leaf.grad is None else leaf.grad + g
+    elif leaf.grad is None:
+        leaf.grad = make(g if owned else g.copy())
+    elif leaf.grad.node is not None:
+        leaf.grad = make(leaf.grad.data + g)
+    else:
+        leaf.grad.data += g
+        leaf.grad.version.count += 1
+
+
+def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
+    """Gradients of a node's operands: (parent, gradient, whether its array is nobody else's)."""
+    op = node.op
+    saved = node.saved
+    if saved is None:
+        if op.keys:
+            raise RuntimeError(
+                f"backward through {op.name!r} a second time, but its saved arrays were freed by the "
+                "first; call backward(retain_graph=True) the first time, or compute the loss again"
+            )
+        saved = ()
+    for name, version, count in node.versions:
+        if version.count != count:
+            what = "its output" if name == "out" else f"its operand {name!r}"
+            raise RuntimeError(
+                f"backward through {op.name!r}: {what}, shape {node_shape(node, name)}, was changed in "
+                f"place after it was saved (version {count}, now {version.count}); compute on a copy, "
+                "or change it after backward"
+            )
+    if type(g) is list:
+        g = _fill(node, g, graph)
+    if not graph:
+        xp = device_of(g[0] if type(g) is tuple else g).xp
+        values: Sequence[Any] = saved
+    elif op.reference is not None and set(op.inputs) <= set(op.keys):
+        return _reference_vjp(node, g)
+    else:
+        import tinytensor as xp  # the same names as NumPy's, on Tensors
+
+        values = _as_tensors(node, saved)
+    k = Kept(node, values, graph)
+    if op.joint is not None:
+        results = op.joint(xp, g, k)
+    else:
+        results = [
+            rule(xp, g, k) if need else None for rule, need in zip(op.vjps, node.needs, strict=True)
+        ]
+    out = []
+    for i, need in enumerate(node.needs):
+        r = results[i]
+        if need and r is not None:
+            shape, dtype = node.in_meta[i]
+            fresh = r is not g and not graph
+            if r.shape != shape:
+                r = unbroadcast(xp, r, shape)
+            if r.dtype != dtype:
+                r = r.astype(dtype)
+            out.append((node.parents[i], r, fresh and r.base is None if not graph else False))
+    return out
+
+
+def node_shape(node: Node, name: str) -> Any:
+    """Shape of a kept operand or of the output."""
+    return node.shape if name == "out" else node.in_meta[node.op.inputs.index(name)][0]
+
+
+def unbroadcast(xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
+    """Sum ``g`` over the axes along which an operand of ``shape`` was broadcast."""
+    extra = g.ndim - len(shape)
+    if extra < 0:
+        return xp.reshape(g, shape)
+    axes = tuple(range(extra)) + tuple(
+        i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1
+    )
+    if axes:
+        g = xp.sum(g, axis=axes, keepdims=True)
+    return xp.reshape(g, shape) if g.shape != shape else g
+
+
+def _fill(node: Node, slots: list[Any], graph: bool) -> tuple[Any, ...]:
+    """Zeros for the outputs of a multi-output op into which no gradient came."""
+    some = next(s for s in slots if s is not None)
+    xp = device_of(some.data if graph else some).xp
+    out = []
+    for slot, shape in zip(slots, node.shape, strict=True):
+        if slot is None:
+            slot = xp.zeros(shape, dtype=node.dtype)
+            if graph:
+                from .tensor import make
+
+                slot = make(slot)
+        out.append(slot)
+    return tuple(out)
+
+
+def _as_tensors(node: Node, saved: Sequence[Any]) -> list[Any]:
+    """Kept arrays as Tensors with their place in the graph, for a VJP that is recorded itself."""
+    from .tensor import Tensor, make
+
+    values: list[Any] = []
+    for name, array in zip(node.op.keys, saved, strict=True):
+        if array is None or isinstance(array, (int, float, bool)):
+            values.append(array)
+            continue
+        parent = None
+        if name == "out":
+            parent = node
+        elif name in node.op.inputs:
+            parent = node.parents[node.op.inputs.index(name)]
+        values.append(parent if isinstance(parent, Tensor) else make(array, parent))
+    return values
+
+
+def _reference_vjp(node: Node, g: Any) -> list[tuple[Any, Any, bool]]:
+    """A fused op's differentiable gradient: by way of the primitives that it equals.
+
+    Each operand enters through an alias, so that one operand which was computed from another
+    still counts as a variable of its own.
+    """
+    from . import ops
+
+    assert node.saved is not None
+    values = dict(zip(node.op.keys, _as_tensors(node, node.saved), strict=True))
+    operands = [values[name] for name in node.op.inputs]
+    with enable_grad():
+        for i, need in enumerate(node.needs):
+            if need:
+                operands[i] = ops.alias(operands[i])
+        out = node.op.reference(*operands, **node.params)
+        outs = out if isinstance(out, tuple) else (out,)
+        wanted = [operands[i] for i, need in enumerate(node.needs) if need]
+        cotangents = g if isinstance(g, tuple) else (g,)
+        pairs = [(o, c) for o, c in zip(outs, cotangents, strict=True) if o.requires_grad]
+        grads = backward(
+            [o for o, _ in pairs], [c for _, c in pairs], wanted, retain_graph=True, create_graph=True
+        )
+    parents = [p for p, need in zip(node.parents, node.needs, strict=True) if need]
+    return [(p, r, False) for p, r in zip(parents, grads, strict=True) if r is not None]
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """Gradients of ``outputs`` with respect to ``inputs``, without touching any ``.grad``.
+
+    Args:
+        outputs: a tensor or several, inside a graph.
+        inputs: a tensor or several (leaves or not) that require gradients.
+        grad_outputs: a cotangent of the same shape per output; may be left out for scalars.
+        retain_graph: keep saved arrays for another walk; defaults to ``create_graph``.
+        create_graph: make the gradients differentiable themselves.
+        allow_unused: return None for an input the outputs do not depend on, instead of raising.
+
+    Returns:
+        A tuple with one Tensor per input, of its shape and dtype.
+    """
+    from .tensor import Tensor, make
+
+    outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    if grad_outputs is None or isinstance(grad_outputs, (Tensor, np.ndarray)):
+        seeds: list[Any] = [grad_outputs] * len(outs) if grad_outputs is None else [grad_outputs]
+    else:
+        seeds = list(grad_outputs)
+    if len(seeds) != len(outs):
+        raise ValueError(f"grad_outputs: expected {len(outs)}, one per output, got {len(seeds)}")
+    for i, x in enumerate(ins):
+        if not x.requires_grad:
+            raise ValueError(f"inputs[{i}] (shape {x.shape}) does not require gradients")
+    cotangents = [cotangent(o, s, "grad_outputs", create_graph) for o, s in zip(outs, seeds, strict=True)]
+    with set_grad_enabled(create_graph):
+        results = backward(
+            outs, cotangents, ins, create_graph if retain_graph is None else retain_graph, create_graph
+        )
+    final: list[Tensor | None] = []
+    for i, r in enumerate(results):
+        if r is None and not allow_unused:
+            raise ValueError(
+                f"inputs[{i}] (shape {ins[i].shape}) was not used to compute the outputs; "
+                "pass allow_unused=True to get None for it"
+            )
+        final.append(r if r is None or create_graph else make(r.copy()))
+    return tuple(final)
+
+
+def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
+    """A checked gradient for ``output``: a raw array, or a Tensor where ``graph``."""
+    from .tensor import Tensor, make, tensor
+
+    if not output.requires_grad:
+        raise RuntimeError(
+            f"backward: this tensor (shape {output.shape}, {output.dtype}) has no graph: nothing it was "
+            "computed from has requires_grad=True, or it was computed under no_grad() or detached"
+        )
+    xp = output.device.xp
+    if given is None:
+        if output.size != 1:
+            raise RuntimeError(
+                f"backward: expected a scalar output, got shape {output.shape}; reduce it first, for example "
+                f"with .sum() or .mean(), or pass {argument} of that shape"
+            )
+        return make(xp.ones_like(output.data)) if graph else xp.ones_like(output.data)
+    t = given if isinstance(given, Tensor) else tensor(given, device=output.device)
+    if t.device is not output.device:
+        raise TypeError(f"{argument}: on {t.device.name!r}, but the output is on {output.device.name!r}")
+    if t.shape != output.shape:
+        raise ValueError(f"{argument}: expected shape {output.shape}, that of the output, got {t.shape}")
+    if t.dtype != output.dtype:
+        t = t.astype(output.dtype)
+    return t if graph else t.data

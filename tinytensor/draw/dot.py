@@ -1,0 +1,297 @@
+"""The picture as DOT text. No library is needed for it.
+
+Names never become part of the syntax: nodes are called n0, n1, ... and texts stand in HTML-like
+labels, where every character that means something is written as an entity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .fold import count, home
+from .picture import BUFFER, COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
+
+FONT = "Helvetica,Arial,sans-serif"
+INK, SOFT, GRADIENT, ARROW = "#1f2933", "#6b7785", "#b3382c", "#7b8794"
+
+# (fill, border) of each kind of box
+COLOURS = {
+    PARAMETER: ("#fff3d6", "#d9a441"),
+    BUFFER: ("#f3efe6", "#b0a48a"),
+    INPUT: ("#e4f1ee", "#4f9b8a"),
+    COMPUTED: ("#ffffff", "#9aa5b1"),
+    "output": ("#e3f3e3", "#4c9a52"),
+    "op": ("#e3ecfa", "#5b86c4"),
+    "module": ("#ece6f7", "#8468b8"),
+}
+FRAMES = ("#f8f9fb", "#f0f3f7", "#e8edf3", "#e0e6ee", "#d8e0ea")  # by depth, for groups
+REFERENCE = "#eef4fd"
+
+SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "pow": "**"}
+
+
+def to_dot(picture: Picture, direction: str | None = None) -> str:
+    """DOT text of a picture.
+
+    Args:
+        direction: "LR" (left to right), "TB" (top to bottom), or None: expressions run from left
+            to right, models from top to bottom.
+    """
+    if direction is None:
+        direction = "TB" if picture.groups() or any(s.module for s in picture.steps) else "LR"
+    if direction not in ("LR", "TB", "BT", "RL"):
+        raise ValueError(f"direction: expected LR, TB, RL, BT or None, got {direction!r}")
+    return _Writer(picture, direction).text()
+
+
+def escape(text: str) -> str:
+    """Text for an HTML-like label: nothing in it is markup, a DOT escape or a line end."""
+    named = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\\": "&#92;"}
+    named |= {"\n": "<BR/>", "\t": " "}
+    return "".join(named.get(c, c if c.isprintable() else f"&#{0xFFFD};") for c in text)
+
+
+def quote(text: str) -> str:
+    """A quoted DOT string that shows exactly this text, for tooltips."""
+    text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    text = text.replace("&", "&amp;").replace("\\", "&#92;").replace('"', "&quot;")
+    return '"' + text.replace("\n", "\\n") + '"'
+
+
+def font(text: str, size: int | None = None, colour: str | None = None, style: str = "") -> str:
+    """Escaped text in a size, colour and style ("B", "I")."""
+    inner = escape(text)
+    if not inner:
+        return ""  # Graphviz takes an empty <FONT> for a syntax error
+    if style:
+        inner = f"<{style}>{inner}</{style}>"
+    given = (f' POINT-SIZE="{size}"' if size else "") + (f' COLOR="{colour}"' if colour else "")
+    return f"<FONT{given}>{inner}</FONT>" if given else inner
+
+
+def shape_text(value: Value) -> str:
+    """"(2, 3) float32"; a number without a shape has none."""
+    if value.shape is None:
+        return ""
+    return f"{value.shape} {value.dtype}".strip()
+
+
+def number(x: object) -> str:
+    """One number in at most about eight characters."""
+    if isinstance(x, float):
+        text = f"{x:.4g}"
+        return text if any(c in text for c in ".en") else text + ".0"
+    return str(x)
+
+
+class _Writer:
+    """Collects the lines of one picture."""
+
+    def __init__(self, picture: Picture, direction: str) -> None:
+        self.picture, self.direction = picture, direction
+        self.ids: dict[int, str] = {}
+        self.lines: dict[Group | None, list[str]] = {None: []}
+        self.inside: dict[Group | None, list[Group]] = {}
+        self.frames = 0
+        kinds = {v.dtype for v in picture.values() if not v.shown}
+        self.common = kinds.pop() if len(kinds) == 1 else ""  # dtype of all tensors on arrows
+
+    def text(self) -> str:
+        readers = self.picture.readers()
+        for group in self.picture.groups():
+            self.inside.setdefault(group.parent, []).append(group)
+        for value in self.picture.values():
+            if value.shown:
+                where = home(value, readers.get(id(value), []))
+                self.put(where, value, value_attributes(value))
+        for step in self.picture.steps:
+            where = step.group
+            self.put(where, step, module_attributes(step) if step.module else op_attributes(step))
+        body = self.frame_lines(None, "  ")
+        return "\n".join([*self.head(), *body, *self.arrow_lines(), "}", ""])
+
+    def put(self, group: Group | None, thing: Step | Value, attributes: str) -> None:
+        name = self.ids[id(thing)] = f"n{len(self.ids)}"
+        self.lines.setdefault(group, []).append(f"{name} [{attributes}];")
+
+    def head(self) -> list[str]:
+        tight = self.direction in ("LR", "RL")
+        ranksep, nodesep = ("0.35", "0.2") if tight else ("0.36", "0.3")
+        caption = ""
+        if self.common:
+            words = font(f"tensors on arrows are {self.common}", 9, SOFT)
+            caption = f" label=<{words}>, labelloc=b, labeljust=r,"
+        return [
+            "digraph tinytensor {",
+            f'  graph [rankdir={self.direction}, bgcolor="white", fontname="{FONT}", fontsize=11,'
+            f' fontcolor="{INK}", ranksep={ranksep}, nodesep={nodesep}, pad=0.3,'
+            f'{caption} tooltip="tinytensor"];',
+            f'  node [fontname="{FONT}", fontsize=11, fontcolor="{INK}", penwidth=1.2,'
+            ' height=0.3, margin="0.09,0.05"];',
+            f'  edge [fontname="{FONT}", fontsize=9, fontcolor="{SOFT}", color="{ARROW}",'
+            " arrowsize=0.65, penwidth=1.1];",
+        ]
+
+    def frame_lines(self, group: Group | None, indent: str) -> list[str]:
+        """The nodes of a group and the frames inside it. Frames nest as modules do: not deep."""
+        lines = [indent + line for line in self.lines.get(group, [])]
+        for inner in self.inside.get(group, []):
+            lines.append(f"{indent}subgraph cluster_{self.frames} {{")
+            self.frames += 1
+            lines.append(f"{indent}  {frame_attributes(inner)}")
+            lines.extend(self.frame_lines(inner, indent + "  "))
+            lines.append(indent + "}")
+        return lines
+
+    def arrow_lines(self) -> Iterable[str]:
+        for start, end, value, label in self.picture.arrows():
+            parts = []
+            if label or not value.shown:
+                parts.append(f"label=<{arrow_label(value, label, self.common)}>")
+            if not value.needs_grad:
+                parts.append("style=dashed")
+            tip = " ".join(part for part in (value.name or label, shape_text(value)) if part)
+            parts.append(f"tooltip={quote(tip)}")
+            attributes = f" [{', '.join(parts)}]" if parts else ""
+            yield f"  {self.ids[id(start)]} -> {self.ids[id(end)]}{attributes};"
+
+
+# ---- labels --------------------------------------------------------------------------------------
+
+
+def arrow_label(value: Value, label: str, common: str) -> str:
+    """The word for the operand, and the shape of a tensor that has no box of its own.
+
+    Its dtype too, unless it is the one that the caption gives for all.
+    """
+    words = [font(label, None, INK, "I")] if label else []
+    if not value.shown:
+        if value.index is not None:
+            words.append(escape(f"[{value.index}]"))
+        words.append(escape(str(value.shape) if value.dtype == common else shape_text(value)))
+    return " " + " ".join(words) + " "
+
+
+def op_attributes(step: Step) -> str:
+    """A circle for a sign, an ellipse for a word; a fused op, which can be opened, has two rims."""
+    fill, border = COLOURS["op"]
+    symbol = SYMBOLS.get(step.title)
+    label = font(symbol, 15, None, "B") if symbol else font(step.title, None, None, "B")
+    if step.settings:
+        small = font(step.settings, 9, SOFT)
+        label = table([f"<TR><TD>{label}</TD></TR>", f"<TR><TD>{small}</TD></TR>"], 0)
+    form = "circle, width=0.36, fixedsize=true" if symbol and not step.settings else "ellipse"
+    rims = ", peripheries=2" if step.fused else ""
+    return (
+        f'shape={form}, style=filled, fillcolor="{fill}", color="{border}"{rims}, '
+        f"label=<{label}>, tooltip={quote(step.tip or step.title)}"
+    )
+
+
+def module_attributes(step: Step) -> str:
+    """A folded module: its name and class, how often it stands there, and what is inside."""
+    group = step.module
+    assert group is not None
+    fill, border = COLOURS["module"]
+    inside = [f"{step.ops} op" + ("s" if step.ops != 1 else "")]
+    tensors, numbers = step.parameters
+    if tensors:
+        inside.insert(0, f"{numbers:,} parameter" + ("s" if numbers != 1 else ""))
+    each = "each " if group.count > 1 else ""
+    title = [font(name_of(group), 12, None, "B")]
+    if group.kind != group.title:
+        title.append(font(group.kind, 11, SOFT))
+    rows = [f"<TR><TD>{'  '.join(title)}</TD>"]
+    if group.count > 1:
+        rows[0] += f'<TD ROWSPAN="2">{font(times(group), 18, border, "B")}</TD>'
+    rows[0] += "</TR>"
+    rows.append(f"<TR><TD>{font(each + ', '.join(inside), 9, SOFT)}</TD></TR>")
+    rims = ", peripheries=2" if group.count > 1 else ""
+    return (
+        f'shape=box, style="rounded,filled", fillcolor="{fill}", color="{border}"{rims}, '
+        f"label=<{table(rows)}>, tooltip={quote(f'{name_of(group)}: {group.kind}')}"
+    )
+
+
+def name_of(group: Group) -> str:
+    """"h.0", or "h.0 … h.5" for a group that stands for several."""
+    same = group.count == 1 or group.last == group.title
+    return group.title if same else f"{group.title} … {group.last}"
+
+
+def times(group: Group) -> str:
+    """"× 6"."""
+    return f"× {group.count}"
+
+
+def frame_attributes(group: Group) -> str:
+    """A module call's frame, darker the deeper; dashed around an opened op."""
+    depth = len(group.chain()) - 1
+    fill = REFERENCE if group.kind == "reference" else FRAMES[min(depth, len(FRAMES) - 1)]
+    border = COLOURS["op"][1] if group.kind == "reference" else "#b8c2cc"
+    words = [font(name_of(group), 12, None, "B")]
+    if group.kind != group.title:
+        words.append(font(group.kind, 11, SOFT))
+    if group.count > 1:
+        words.append(font(times(group), 15, COLOURS["module"][1], "B"))
+    style = "rounded,filled,dashed" if group.kind == "reference" else "rounded,filled"
+    return (
+        f'graph [style="{style}", fillcolor="{fill}", color="{border}", margin=12, '
+        f"labelloc=t, labeljust=l, label=<{'  '.join(words)}>, tooltip={quote(group.kind)}];"
+    )
+
+
+def value_attributes(value: Value) -> str:
+    """A tensor: name, shape and dtype, and the numbers of small ones with their gradients."""
+    if value.role == CONSTANT:
+        return (
+            f'shape=plaintext, label=<{font(number(value.data), 12, INK)}>, '
+            f"height=0.2, width=0.2, tooltip={quote('a constant')}"
+        )
+    fill, border = COLOURS["output" if value.output else value.role]
+    numbers = []
+    if value.data is not None:
+        numbers += number_rows("data", value.data, INK)
+    if value.grad is not None:
+        numbers += number_rows("grad", value.grad, GRADIENT)
+    wide = max((row.count("<TD") for row in numbers), default=1)
+    name = font(value.name, 12, None, "B") or font(value.hint, 12, None, "I")
+    rows = [
+        f'<TR><TD COLSPAN="{wide}">{words}</TD></TR>'
+        for words in (name, font(shape_text(value), 9, SOFT))
+        if words
+    ]
+    rows += numbers
+    tip = f"{value.name or value.hint or value.role}: {count(value):,} numbers, {shape_text(value)}"
+    return (
+        f'shape=box, style=filled, fillcolor="{fill}", color="{border}", '
+        f"label=<{table(rows)}>, tooltip={quote(tip)}"
+    )
+
+
+def number_rows(word: str, data: object, colour: str) -> list[str]:
+    """Rows of a table: the word, then the numbers of each line of the array."""
+    lines = [[data]] if not isinstance(data, list) else list(matrix(data))
+    rows = []
+    for i, line in enumerate(lines):
+        cells = [f'<TD ALIGN="LEFT">{font(word if i == 0 else "", 9, SOFT)}</TD>']
+        cells += [f'<TD ALIGN="RIGHT">{font(number(x), 11, colour)}</TD>' for x in line]
+        rows.append(f"<TR>{''.join(cells)}</TR>")
+    return rows
+
+
+def matrix(data: list[object]) -> Iterable[list[object]]:
+    """Lines of up to 8 numbers of a nested list; further axes are laid out one after the other."""
+    if data and isinstance(data[0], list):
+        for part in data:
+            assert isinstance(part, list)
+            yield from matrix(part)
+        return
+    for start in range(0, len(data), 8):
+        yield data[start : start + 8]
+
+
+def table(rows: list[str], padding: int = 2) -> str:
+    """Rows of cells without lines."""
+    start = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="{padding}">'
+    return start + "".join(rows) + "</TABLE>"

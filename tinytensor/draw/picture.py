@@ -1,0 +1,177 @@
+"""What a picture is made of, before it becomes DOT text: steps, values and groups.
+
+A *step* is a circle or a box that computes something: an op, or a whole module once it is folded.
+A *value* is a tensor: a leaf, or what a step produced. Arrows run from a step to its values and
+from a value to the steps that read it. A *group* is a frame around steps: a module call, or the
+reference of a fused op that was opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+PARAMETER, BUFFER, INPUT = "parameter", "buffer", "input"
+CONSTANT, COMPUTED = "constant", "computed"
+
+
+@dataclass(eq=False)
+class Group:
+    """A frame: one module call, or an opened op.
+
+    Attributes:
+        title: the module's name in its parent ("h.0"), or the op's.
+        kind: the module's class, or "reference".
+        parent: the group around it, None at the top.
+        level: how deep it is nested in modules, from 0; an opened op has its surroundings' level.
+        count: how many equal groups this one stands for.
+        last: title of the last of them.
+        together: True if they stand side by side, False if they follow one another.
+    """
+
+    title: str
+    kind: str
+    parent: Group | None
+    level: int
+    count: int = 1
+    last: str = ""
+    together: bool = False
+
+    def chain(self) -> list[Group]:
+        """The groups around this one and itself, outermost first."""
+        found: list[Group] = []
+        group: Group | None = self
+        while group is not None:
+            found.append(group)
+            group = group.parent
+        return found[::-1]
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor.
+
+    Attributes:
+        role: PARAMETER or BUFFER of a model, INPUT (any other tensor that no op made), CONSTANT (a
+            plain number) or COMPUTED.
+        shape, dtype: as the engine reports them; shape is None for a plain number.
+        name: the user's name or the path in the model; "" if it has none.
+        data, grad: nested lists of numbers, for small tensors only.
+        needs_grad: False for what no gradient flows to.
+        step: what computed it; None for leaves.
+        output: True for the tensors the picture was asked for.
+        index: which output of its step this is; None for steps with one output.
+        inner: True for what stands where it is read; other inputs stand outside the model.
+        hint: what the op that reads it calls it ("ids"), for values without a name.
+    """
+
+    role: str
+    shape: tuple[int, ...] | None = None
+    dtype: str = ""
+    name: str = ""
+    data: object = None
+    grad: object = None
+    needs_grad: bool = True
+    step: Step | None = None
+    output: bool = False
+    index: int | None = None
+    inner: bool = False
+    hint: str = ""
+
+    @property
+    def shown(self) -> bool:
+        """Does it get a box, or is it written on the arrow that carries it?"""
+        return self.role != COMPUTED or self.output or bool(self.name) or self.data is not None
+
+
+@dataclass(eq=False)
+class Step:
+    """An op, or a folded module.
+
+    Attributes:
+        title: the op's name.
+        group: the frame it stands in.
+        inputs: what it reads, in the op's order; labels: a word for each arrow.
+        outputs: what it produces.
+        settings: the op's parameters as text ("axis=1").
+        fused: True for an op that has a reference and may be opened.
+        module: for a folded module, the group it replaces; None for an op.
+        parameters: for a folded module, how many parameter tensors and numbers are inside.
+        ops: for a folded module, how many ops are inside.
+        tip: more to say on hover.
+    """
+
+    title: str
+    group: Group | None = None
+    inputs: list[Value] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    outputs: list[Value] = field(default_factory=list)
+    settings: str = ""
+    fused: bool = False
+    module: Group | None = None
+    parameters: tuple[int, int] = (0, 0)
+    ops: int = 1
+    tip: str = ""
+
+    def read(self, value: Value, label: str = "") -> None:
+        """Add an input."""
+        self.inputs.append(value)
+        self.labels.append(label)
+
+    def produce(self, value: Value) -> Value:
+        """Add an output."""
+        value.step = self
+        self.outputs.append(value)
+        return value
+
+
+@dataclass(eq=False)
+class Picture:
+    """All steps in the order they ran, and the values asked for."""
+
+    steps: list[Step]
+    outputs: list[Value]
+
+    def values(self) -> list[Value]:
+        """Every value once: leaves where they are first read, results where they are made."""
+        found: dict[int, Value] = {}
+        for step in self.steps:
+            for value in (*step.inputs, *step.outputs):
+                found.setdefault(id(value), value)
+        for value in self.outputs:
+            found.setdefault(id(value), value)
+        return list(found.values())
+
+    def readers(self) -> dict[int, list[Step]]:
+        """For each value's id, the steps that read it."""
+        found: dict[int, list[Step]] = {}
+        for step in self.steps:
+            for value in {id(v): v for v in step.inputs}.values():
+                found.setdefault(id(value), []).append(step)
+        return found
+
+    def groups(self) -> list[Group]:
+        """Every group with something in it, outer before inner."""
+        found: dict[int, Group] = {}
+        for step in self.steps:
+            for group in step.group.chain() if step.group is not None else ():
+                found.setdefault(id(group), group)
+        return list(found.values())
+
+    def boxes(self) -> int:
+        """How many boxes and circles the picture will have."""
+        return len(self.steps) + sum(value.shown for value in self.values())
+
+    def arrows(self) -> Iterator[tuple[Step | Value, Step | Value, Value, str]]:
+        """(from, to, value on the way, label); a value that is not shown is passed over."""
+        for step in self.steps:
+            seen: set[tuple[int, str]] = set()
+            for value, label in zip(step.inputs, step.labels, strict=True):
+                if (id(value), label) in seen and step.module is not None:
+                    continue
+                seen.add((id(value), label))
+                start = value if value.shown or value.step is None else value.step
+                yield start, step, value, label
+            for value in step.outputs:
+                if value.shown:
+                    yield step, value, value, ""

@@ -1,0 +1,308 @@
+"""From a tensor back through its graph: every op and tensor, with names, boxes and numbers."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from .picture import BUFFER, COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
+
+SMALL = 16  # tensors of up to this many elements show their numbers, as the engine keeps them
+
+# One op, run once on zeros, gives the graph inside it: (op, operand values, params) -> tensors
+# that stand for the operands, and the results.
+Opener = Callable[[Any], tuple[list[Any], Sequence[Any]]]
+
+
+def trace(
+    outputs: Sequence[Any], open: Collection[str] | bool = (), opener: Opener | None = None
+) -> Picture:
+    """Walk from tensors to everything they were computed from.
+
+    Args:
+        outputs: tensors; one that has no graph gives a picture of itself alone.
+        open: names of fused ops to show as their reference, or True for all.
+        opener: runs the reference of one node; see :func:`tinytensor.draw.opened.run_reference`.
+    """
+    return _Tracer(outputs, open, opener).picture
+
+
+def reachable(ends: Iterable[Any]) -> list[Any]:
+    """All graph nodes behind the given ones, in the order they ran. Not recursive."""
+    found: dict[int, Any] = {}
+    waiting = [node for node in ends if node is not None]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in found:
+            found[id(node)] = node
+            waiting.extend(parent for parent in node.parents if is_node(parent))
+    return sorted(found.values(), key=lambda node: node.seq)
+
+
+def is_node(thing: Any) -> bool:
+    """A graph node, as opposed to a leaf tensor or None."""
+    return hasattr(thing, "parents")
+
+
+class _Tracer:
+    """One walk; holds what has been seen."""
+
+    def __init__(
+        self, outputs: Sequence[Any], open: Collection[str] | bool, opener: Opener | None
+    ) -> None:
+        self.open, self.opener = open, opener
+        self.steps: list[Step] = []
+        self.made: dict[int, Value] = {}  # by id of node
+        self.leaves: dict[int, Value] = {}  # by id of tensor
+        self.several: dict[int, Step | list[Value]] = {}  # by id of a node with several outputs
+        self.kept: list[Any] = []  # tensors of opened ops: their ids must stay taken
+        self.group_of: dict[int, Group] = {}  # by id of scope
+        nodes = reachable(tensor.node for tensor in outputs)
+        self.paths = model_paths(nodes)
+        self.walk(nodes, None)
+        self.picture = Picture(self.steps, [self.output(tensor) for tensor in outputs])
+
+    def output(self, tensor: Any) -> Value:
+        value = self.leaf(tensor) if tensor.node is None else self.made[id(tensor.node)]
+        value.output = True
+        if tensor.node is not None:
+            value.name = value.name or tensor.name or ""
+            if value.data is None and tensor.size <= SMALL:
+                value.data = numbers(tensor.data)
+        return value
+
+    # ---- nodes -----------------------------------------------------------------------------------
+
+    def walk(self, nodes: list[Any], inside: tuple[Group, frozenset[str]] | None) -> None:
+        """Add nodes; ``inside`` is given for an opened op: its frame and all ops open so far."""
+        for node in nodes:
+            if node.op.name == "output":
+                self.made[id(node)] = self.pick(node, computed(node, inside is None))
+                continue
+            group = self.group(node.scope) if inside is None else inside[0]
+            read = [self.operand(node, i, inside is not None) for i in range(len(node.parents))]
+            opened = inside[1] if inside is not None else frozenset[str]()
+            if self.opens(node, opened) and self.open_up(node, read, group, opened):
+                continue
+            step = Step(
+                node.op.name,
+                group,
+                settings=settings(node.params, getattr(node.op, "defaults", {})),
+                fused=getattr(node.op, "reference", None) is not None,
+                tip=tip(node.op),
+            )
+            there = [(i, value) for i, value in enumerate(read) if value is not None]
+            ambiguous = step.fused and sum(value.role == COMPUTED for _, value in there) > 1
+            for i, value in there:
+                step.read(value, called(node, i, 1) if ambiguous else "")
+            self.steps.append(step)
+            if several(node.shape):
+                self.several[id(node)] = step
+            else:
+                self.made[id(node)] = step.produce(computed(node, inside is None))
+
+    def pick(self, node: Any, value: Value) -> Value:
+        """One of the outputs of an op that has several."""
+        value.index = node.params["index"]
+        maker = self.several[id(node.parents[0])]
+        return maker.produce(value) if isinstance(maker, Step) else adopt(maker[value.index], value)
+
+    def operand(self, node: Any, i: int, inner: bool) -> Value | None:
+        """What an op reads, or None for an operand left out (no bias, no mask).
+
+        ``inner`` for the ops of an opened one, whose constants are theirs.
+        """
+        parent = node.parents[i]
+        if parent is None:
+            found = self.constant(node, i)
+            if found is not None:
+                found.inner |= inner or found.dtype == "bool"
+            return found
+        if is_node(parent):
+            return self.made[id(parent)]
+        value = self.leaf(parent)
+        if value.role == PARAMETER and not value.name:  # its model is gone: guess from the reader
+            where = node.scope.path if node.scope is not None else ""
+            value.hint = value.hint or ".".join(part for part in (where, called(node, i)) if part)
+        return value
+
+    # ---- leaves ----------------------------------------------------------------------------------
+
+    def leaf(self, tensor: Any) -> Value:
+        """A tensor that no op made: a parameter of the model, or something the user brought."""
+        if id(tensor) in self.leaves:
+            return self.leaves[id(tensor)]
+        path, role = self.paths.get(id(tensor), ("", INPUT))
+        own, small = tensor.name or "", tensor.size <= SMALL
+        value = Value(
+            PARAMETER if type(tensor).__name__ == "Parameter" else role,
+            tuple(tensor.shape),
+            str(tensor.dtype),
+            f"{path} ({own})" if path and own and own != path else path or own,
+            numbers(tensor.data) if small else None,
+            numbers(tensor.grad.data) if small and tensor.grad is not None else None,
+            bool(tensor.requires_grad),
+            inner=role == BUFFER,
+        )
+        self.leaves[id(tensor)] = value
+        return value
+
+    def constant(self, node: Any, i: int) -> Value | None:
+        """An operand without a gradient: its numbers if it is small, else its shape alone."""
+        kept = (node.consts or {}).get(i)
+        if isinstance(kept, weakref.ref):
+            kept = kept()
+        if kept is None and node.in_meta[i] is None:
+            return None
+        if kept is None:
+            shape, dtype = node.in_meta[i]
+            value = Value(INPUT, tuple(shape), str(dtype), needs_grad=False)
+        elif hasattr(kept, "requires_grad"):
+            value = self.leaf(kept)
+        else:
+            return Value(CONSTANT, data=kept, needs_grad=False)
+        value.hint = value.hint or called(node, i)
+        return value
+
+    # ---- groups ----------------------------------------------------------------------------------
+
+    def group(self, scope: Any) -> Group | None:
+        """The frame of a module call, made with those around it on first sight."""
+        missing = []
+        while scope is not None and id(scope) not in self.group_of:
+            missing.append(scope)
+            scope = scope.parent
+        group = self.group_of[id(scope)] if scope is not None else None
+        for inner in reversed(missing):
+            level = 0 if group is None else group.level + 1
+            group = Group(inner.name, inner.kind, group, level)
+            self.group_of[id(inner)] = group
+        return group
+
+    # ---- opened ops ------------------------------------------------------------------------------
+
+    def opens(self, node: Any, opened: frozenset[str]) -> bool:
+        name = node.op.name
+        if self.opener is None or name in opened or getattr(node.op, "reference", None) is None:
+            return False
+        return self.open if isinstance(self.open, bool) else name in self.open
+
+    def open_up(
+        self, node: Any, read: list[Value | None], group: Group | None, opened: frozenset[str]
+    ) -> bool:
+        """Draw the graph of the op's reference in its place; False if that computes nothing."""
+        assert self.opener is not None
+        stand_ins, results = self.opener(node)
+        if any(tensor.node is None for tensor in results):
+            return False
+        for tensor, value in zip(stand_ins, read, strict=True):
+            if tensor is not None and value is not None:
+                self.leaves[id(tensor)] = value
+        self.kept += [stand_ins, results]
+        level = -1 if group is None else group.level
+        frame = Group(node.op.name, "reference", group, level)
+        self.walk(reachable(tensor.node for tensor in results), (frame, opened | {node.op.name}))
+        inner = [self.made[id(tensor.node)] for tensor in results]
+        if several(node.shape):
+            self.several[id(node)] = inner
+        else:
+            self.made[id(node)] = adopt(inner[0], computed(node, True))
+        return True
+
+
+def called(node: Any, i: int, shortest: int = 3) -> str:
+    """What a node's op calls an operand: "ids" and "weight" tell something, "x" does not."""
+    names = () if getattr(node.op, "variadic", False) else tuple(node.op.inputs)
+    return names[i] if i < len(names) and len(names[i]) >= shortest else ""
+
+
+def adopt(inner: Value, outer: Value) -> Value:
+    """The result of an opened op: computed inside, with the numbers and name it has outside."""
+    inner.name, inner.data, inner.grad = outer.name, outer.data, outer.grad
+    return inner
+
+
+def several(shape: Any) -> bool:
+    """Is this the shape of a node with several outputs: a tuple of tuples?"""
+    return len(shape) > 0 and isinstance(shape[0], (tuple, list))
+
+
+def computed(node: Any, with_numbers: bool) -> Value:
+    """The value a node made; ``with_numbers`` is False where it was run on zeros."""
+    value = Value(COMPUTED, tuple(node.shape), str(node.dtype), node.name or "")
+    if with_numbers:
+        value.data, value.grad = numbers(node.value), numbers(node.grad)
+    return value
+
+
+def numbers(array: Any) -> object:
+    """An array of any device as nested lists; None stays None."""
+    if array is None:
+        return None
+    host = array.get() if hasattr(array, "get") else array
+    return host.tolist() if hasattr(host, "tolist") else host
+
+
+def settings(params: dict[str, Any], defaults: dict[str, Any]) -> str:
+    """An op's parameters in short: those that are not as always, and can be read at a glance."""
+    parts = []
+    for key, value in params.items():
+        if hasattr(value, "shape") or hasattr(value, "random") or callable(value):
+            continue  # an array, a generator
+        if value is None or (key in defaults and value == defaults[key]):
+            continue
+        text = short(value)
+        parts.append(f"{key}={text if len(text) <= 24 else text[:23] + '…'}")
+    return ", ".join(parts)
+
+
+def short(value: Any) -> str:
+    """A setting as one would write it: 0.1, (2, 3), [1:, :4] for an index."""
+    if isinstance(value, slice):
+        parts = [value.start, value.stop, *([] if value.step is None else [value.step])]
+        return ":".join("" if part is None else str(part) for part in parts)
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(short(part) for part in value)
+        if any(isinstance(part, slice) or part is ... for part in value):
+            return f"[{inner}]"
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    if hasattr(value, "shape"):
+        return f"array{tuple(value.shape)}"
+    if value is ...:
+        return "..."
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def tip(op: Any) -> str:
+    """What an op does, in its own words: formula and gradient, or its documentation."""
+    text = getattr(op, "formula", "") or (getattr(op, "doc", "") or "").strip().split("\n")[0]
+    gradient = getattr(op, "gradient", "")
+    return "\n".join([f"{op.name}: {text}" if text else op.name, *([gradient] if gradient else [])])
+
+
+def model_paths(nodes: Iterable[Any]) -> dict[int, tuple[str, str]]:
+    """id of each parameter and buffer -> its path in the outermost module called, and its role.
+
+    With several outermost modules, each path starts with its module's class.
+    """
+    roots: dict[int, Any] = {}
+    for node in nodes:
+        scope = node.scope
+        while scope is not None and scope.parent is not None:
+            scope = scope.parent
+        module = scope.module() if scope is not None else None
+        if module is not None and hasattr(module, "named_parameters"):
+            roots.setdefault(id(module), module)
+    owners = [m for m in roots.values() if next(iter(m.named_parameters()), None) is not None]
+    paths: dict[int, tuple[str, str]] = {}
+    used: dict[str, int] = {}
+    for module in owners:
+        kind = type(module).__name__
+        used[kind] = used.get(kind, 0) + 1
+        prefix = f"{kind}#{used[kind]}." if used[kind] > 1 else f"{kind}."
+        for path, parameter in module.named_parameters():
+            paths[id(parameter)] = (prefix if len(owners) > 1 else "") + path, PARAMETER
+        for path, buffer in module.named_buffers():
+            paths[id(buffer)] = (prefix if len(owners) > 1 else "") + path, BUFFER
+    return paths

@@ -1,0 +1,209 @@
+"""Checking gradients against finite differences, with a report that says what looks wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .autograd import enable_grad, grad
+from .random import Generator
+from .tensor import Tensor, tensor
+
+
+@dataclass
+class InputReport:
+    """How one input fared: the worst element and, where it is wrong, a guess at the mistake."""
+
+    name: str
+    shape: tuple[int, ...]
+    passed: bool
+    checked: int
+    worst: tuple[int, ...] | None = None
+    analytic: float = 0.0
+    numeric: float = 0.0
+    hint: str = ""
+
+    def __str__(self) -> str:
+        head = f"{self.name} {self.shape}: {'ok' if self.passed else 'WRONG'}, {self.checked} elements"
+        if self.worst is None:
+            return head
+        place = f"[{', '.join(map(str, self.worst))}]" if self.worst else ""
+        line = f"{head}, worst at {self.name}{place}: backward {self.analytic:.9g}, differences {self.numeric:.9g}"
+        return line + (f"\n    {self.hint}" if self.hint else "")
+
+
+@dataclass
+class GradcheckReport:
+    """Result of :func:`gradcheck`: true where every gradient is right; ``print`` it to read it."""
+
+    inputs: list[InputReport] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return all(i.passed for i in self.inputs)
+
+    def __str__(self) -> str:
+        title = "gradients agree with finite differences" if self else "gradients DISAGREE with finite differences"
+        return "\n".join([title, *(f"  {i}" for i in self.inputs)])
+
+
+def gradcheck(
+    fn: Callable[..., Any],
+    inputs: Tensor | Sequence[Tensor],
+    eps: float = 1e-6,
+    rtol: float = 1e-5,
+    atol: float = 1e-7,
+    generator: Generator | None = None,
+    max_elements: int | None = None,
+    raise_on_failure: bool = True,
+) -> GradcheckReport:
+    """Compare ``backward`` with central differences, element by element, in float64.
+
+    The outputs are weighted by random cotangents, never ones: with ones, softmax and layer norm add
+    up to a constant and any wrong gradient of theirs would pass.
+
+    Args:
+        fn: function of ``inputs`` that returns a tensor or several; it must give the same result
+            on every call (fix the generator of any dropout).
+        inputs: tensors; those with ``requires_grad`` must be float64 and are checked. They may
+            also be what ``fn`` closes over, such as a model's parameters.
+        eps: half the step of the difference (f(x + eps) - f(x - eps)) / (2 eps).
+        rtol, atol: an element is right within ``atol + rtol · largest |gradient of its input|``.
+        generator: source of the cotangents; by default a fresh one, the same on every call.
+        max_elements: check at most so many elements of each input, drawn at random.
+        raise_on_failure: raise with the report instead of returning it.
+
+    Returns:
+        A report that is true or false and prints as a table.
+
+    Raises:
+        AssertionError: a gradient is wrong; the message is the report.
+        ValueError: nothing to check, or all gradients are zero, so that a check proves nothing.
+        TypeError: an input is not float64.
+    """
+    xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    checked = [(f"inputs[{i}]", x) for i, x in enumerate(xs) if x.requires_grad]
+    if not checked:
+        raise ValueError("gradcheck: inputs: none of them requires gradients")
+    for name, x in checked:
+        if x.dtype != np.float64:
+            raise TypeError(
+                f"gradcheck: {name}: expected float64, got {x.dtype}; differences of {x.dtype} are mostly "
+                "rounding noise. Convert the input with .astype('float64')"
+            )
+    rng = generator or Generator(0)
+
+    def outputs() -> list[Tensor]:
+        with enable_grad():
+            out = fn(*xs)
+        outs = list(out) if isinstance(out, (tuple, list)) else [out]
+        return [o for o in outs if o.dtype.kind == "f"]
+
+    outs = outputs()
+    weights = [rng.normal(o.shape) for o in outs]
+    live = [(o, w) for o, w in zip(outs, weights, strict=True) if o.requires_grad]
+    if not live:
+        raise ValueError("gradcheck: fn: no output depends on an input that requires gradients")
+    grads = grad(
+        [o for o, _ in live],
+        [x for _, x in checked],
+        [tensor(w, dtype=o.dtype, device=o.device) for o, w in live],
+        allow_unused=True,
+    )
+
+    def value() -> list[np.ndarray]:
+        return [o.device.to_host(o.data).astype(np.float64) for o in outputs()]
+
+    report = GradcheckReport()
+    largest, elements = 0.0, 0
+    for (name, x), g in zip(checked, grads, strict=True):
+        analytic = np.zeros(x.shape) if g is None else g.device.to_host(g.data)
+        places = np.arange(x.size)
+        if max_elements is not None and x.size > max_elements:
+            places = rng.permutation(x.size)[:max_elements]
+        numeric = np.array([_difference(value, weights, x, int(i), eps) for i in places])
+        report.inputs.append(_compare(name, x.shape, analytic, numeric, places, rtol, atol))
+        elements += len(places)
+        if len(places):
+            largest = max(largest, float(np.abs(analytic).max()), float(np.abs(numeric).max()))
+    if report and elements and largest < max(atol, 1e-8):
+        raise ValueError(
+            "gradcheck: all gradients are zero, so the check proves nothing: the output does not depend on "
+            "the inputs here (softmax summed over its axis, for example, is constant)"
+        )
+    if not report and raise_on_failure:
+        raise AssertionError(str(report))
+    return report
+
+
+def _difference(
+    value: Callable[[], list[np.ndarray]], weights: list[np.ndarray], x: Tensor, i: int, eps: float
+) -> float:
+    """Central difference of the weighted outputs with respect to element ``i`` of ``x``."""
+    place = tuple(int(p) for p in np.unravel_index(i, x.shape))
+    before = float(x.data[place])
+    try:
+        x.data[place] = before + eps
+        high = value()
+        x.data[place] = before - eps
+        low = value()
+    finally:
+        x.data[place] = before
+    return sum(float(np.sum((h - lo) * w)) for h, lo, w in zip(high, low, weights, strict=True)) / (2 * eps)
+
+
+def _compare(
+    name: str,
+    shape: tuple[int, ...],
+    analytic: np.ndarray,
+    numeric: np.ndarray,
+    places: np.ndarray,
+    rtol: float,
+    atol: float,
+) -> InputReport:
+    a = analytic.reshape(-1)[places]
+    if not len(places):
+        return InputReport(name, shape, True, 0)
+    bound = atol + rtol * float(np.nanmax(np.abs(np.concatenate([a, numeric]))))
+    error = np.abs(a - numeric)
+    error[~np.isfinite(error)] = np.inf
+    worst = int(np.argmax(error))
+    passed = bool(error[worst] <= bound)
+    where = tuple(int(p) for p in np.unravel_index(int(places[worst]), shape))
+    report = InputReport(name, shape, passed, len(places), where, float(a[worst]), float(numeric[worst]))
+    if not passed:
+        full = numeric.reshape(shape) if len(places) == analytic.size else None
+        report.hint = _diagnose(a, numeric, analytic, full, bound)
+    return report
+
+
+def _diagnose(a: np.ndarray, n: np.ndarray, analytic: np.ndarray, numeric: np.ndarray | None, bound: float) -> str:
+    """What kind of mistake the numbers look like."""
+    if not np.all(np.isfinite(a)):
+        return "backward gives NaN or infinity: a division by zero, log 0 or 0 · ∞ in the rule"
+    if np.all(np.abs(a) <= bound):
+        return "backward gives zero: the rule is missing, or the graph is cut (detach, no_grad, .data)"
+    if np.all(np.abs(n) <= bound):
+        return "differences are zero: the output does not depend on this input, but backward says it does"
+    if np.all(np.abs(a + n) <= 4 * bound):
+        return "the sign is wrong"
+    ratio = float(np.dot(a, n) / np.dot(n, n))
+    if np.all(np.abs(a - ratio * n) <= 4 * bound * max(1.0, abs(ratio))):
+        hint = f"a factor is wrong: backward gives {ratio:.6g} times the true gradient"
+        if abs(ratio - 0.5) < 1e-3:
+            return hint + ": a missing factor of 2, or an operand used twice whose gradients do not accumulate"
+        for k in (abs(ratio), 1 / abs(ratio)):
+            if k > 1.5 and abs(k - round(k)) < 1e-3:
+                return hint + f" (a count n = {round(k)}: a mean taken for a sum or the other way round?)"
+        return hint
+    if numeric is not None and numeric.ndim >= 2:
+        square = analytic.shape[-1] == analytic.shape[-2]
+        if square and np.all(np.abs(np.swapaxes(analytic, -1, -2) - numeric) <= 4 * bound):
+            return "the gradient is transposed"
+        for axis, length in enumerate(numeric.shape):
+            if length > 1 and np.all(np.abs(numeric - analytic.sum(axis=axis, keepdims=True)) <= 4 * bound):
+                return f"looks like a sum over axis {axis} is missing (un-broadcasting)"
+    wrong = int(np.sum(np.abs(a - n) > bound))
+    return f"{wrong} of {len(a)} elements differ, with no common factor: a wrong formula, or a missing accumulation"

@@ -1,0 +1,132 @@
+"""Operators and methods of Tensor; each is the op of the same name, which documents it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+Axis = int | tuple[int, ...] | None
+
+
+class Operators:
+    """Mixin with the arithmetic of :class:`~tinytensor.Tensor`."""
+
+    __slots__ = ()
+
+    # fmt: off
+    def __add__(self, other: Any) -> Tensor: return ops.add(self, other)
+    def __radd__(self, other: Any) -> Tensor: return ops.add(other, self)
+    def __sub__(self, other: Any) -> Tensor: return ops.sub(self, other)
+    def __rsub__(self, other: Any) -> Tensor: return ops.sub(other, self)
+    def __mul__(self, other: Any) -> Tensor: return ops.mul(self, other)
+    def __rmul__(self, other: Any) -> Tensor: return ops.mul(other, self)
+    def __truediv__(self, other: Any) -> Tensor: return ops.div(self, other)
+    def __rtruediv__(self, other: Any) -> Tensor: return ops.div(other, self)
+    def __pow__(self, other: Any) -> Tensor: return ops.pow(self, other)
+    def __rpow__(self, other: Any) -> Tensor: return ops.pow(other, self)
+    def __matmul__(self, other: Any) -> Tensor: return ops.matmul(self, other)
+    def __rmatmul__(self, other: Any) -> Tensor: return ops.matmul(other, self)
+    def __neg__(self) -> Tensor: return ops.neg(self)
+    def __pos__(self) -> Tensor: return self  # type: ignore[return-value]
+    def __abs__(self) -> Tensor: return ops.abs(self)
+    def __eq__(self, other: Any) -> Tensor: return ops.equal(self, other)  # type: ignore[override]
+    def __ne__(self, other: Any) -> Tensor: return ops.not_equal(self, other)  # type: ignore[override]
+    def __lt__(self, other: Any) -> Tensor: return ops.less(self, other)
+    def __le__(self, other: Any) -> Tensor: return ops.less_equal(self, other)
+    def __gt__(self, other: Any) -> Tensor: return ops.greater(self, other)
+    def __ge__(self, other: Any) -> Tensor: return ops.greater_equal(self, other)
+    def __and__(self, other: Any) -> Tensor: return ops.logical_and(self, other)
+    def __or__(self, other: Any) -> Tensor: return ops.logical_or(self, other)
+    def __xor__(self, other: Any) -> Tensor: return ops.logical_xor(self, other)
+    def __invert__(self) -> Tensor: return ops.logical_not(self)
+    def __getitem__(self, index: Any) -> Tensor: return ops.getitem(self, index)
+
+    def __iadd__(self, other: Any) -> Tensor: return _in_place(self, other, "+", ops.add)
+    def __isub__(self, other: Any) -> Tensor: return _in_place(self, other, "-", ops.sub)
+    def __imul__(self, other: Any) -> Tensor: return _in_place(self, other, "*", ops.mul)
+    def __itruediv__(self, other: Any) -> Tensor: return _in_place(self, other, "/", ops.div)
+
+    def add(self, other: Any) -> Tensor: return ops.add(self, other)
+    def sub(self, other: Any) -> Tensor: return ops.sub(self, other)
+    def mul(self, other: Any) -> Tensor: return ops.mul(self, other)
+    def div(self, other: Any) -> Tensor: return ops.div(self, other)
+    def pow(self, exponent: Any) -> Tensor: return ops.pow(self, exponent)
+    def neg(self) -> Tensor: return ops.neg(self)
+    def matmul(self, other: Any) -> Tensor: return ops.matmul(self, other)
+    def maximum(self, other: Any) -> Tensor: return ops.maximum(self, other)
+    def minimum(self, other: Any) -> Tensor: return ops.minimum(self, other)
+    def abs(self) -> Tensor: return ops.abs(self)
+    def exp(self) -> Tensor: return ops.exp(self)
+    def log(self) -> Tensor: return ops.log(self)
+    def sqrt(self) -> Tensor: return ops.sqrt(self)
+    def sin(self) -> Tensor: return ops.sin(self)
+    def cos(self) -> Tensor: return ops.cos(self)
+    def tanh(self) -> Tensor: return ops.tanh(self)
+    def sigmoid(self) -> Tensor: return ops.sigmoid(self)
+    def relu(self) -> Tensor: return ops.relu(self)
+    def gelu(self, approximate: str = "none") -> Tensor: return ops.gelu(self, approximate)
+    def silu(self) -> Tensor: return ops.silu(self)
+    def sign(self) -> Tensor: return ops.sign(self)
+    def clip(self, low: float | None = None, high: float | None = None) -> Tensor: return ops.clip(self, low, high)
+    def masked_fill(self, mask: Any, value: float) -> Tensor: return ops.masked_fill(self, mask, value)
+
+    def sum(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return ops.sum(self, axis, keepdims)
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return ops.mean(self, axis, keepdims)
+    def var(self, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor: return ops.var(self, axis, keepdims, ddof)
+    def max(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return ops.max(self, axis, keepdims)
+    def min(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return ops.min(self, axis, keepdims)
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return ops.argmax(self, axis, keepdims)
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return ops.argmin(self, axis, keepdims)
+    def any(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return ops.any(self, axis, keepdims)
+    def all(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return ops.all(self, axis, keepdims)
+    def softmax(self, axis: int = -1) -> Tensor: return ops.softmax(self, axis)
+    def log_softmax(self, axis: int = -1) -> Tensor: return ops.log_softmax(self, axis)
+
+    def reshape(self, *shape: Any) -> Tensor: return ops.reshape(self, *shape)
+    def transpose(self, *axes: Any) -> Tensor: return ops.transpose(self, *axes)
+    def permute(self, *axes: Any) -> Tensor: return ops.permute(self, *axes)
+    def swapaxes(self, axis1: int, axis2: int) -> Tensor: return ops.swapaxes(self, axis1, axis2)
+    def squeeze(self, axis: Axis = None) -> Tensor: return ops.squeeze(self, axis)
+    def expand_dims(self, axis: int | tuple[int, ...]) -> Tensor: return ops.expand_dims(self, axis)
+    def unsqueeze(self, axis: int | tuple[int, ...]) -> Tensor: return ops.expand_dims(self, axis)
+    def broadcast_to(self, *shape: Any) -> Tensor: return ops.broadcast_to(self, *shape)
+    def flatten(self) -> Tensor: return ops.reshape(self, -1)
+    def split(self, sections: Any, axis: int = 0) -> tuple[Tensor, ...]: return ops.split(self, sections, axis)
+    def tril(self, k: int = 0) -> Tensor: return ops.tril(self, k)
+    def triu(self, k: int = 0) -> Tensor: return ops.triu(self, k)
+    def take_along_axis(self, indices: Any, axis: int) -> Tensor: return ops.take_along_axis(self, indices, axis)
+    def astype(self, dtype: Any) -> Tensor: return ops.astype(self, dtype)
+    def float(self) -> Tensor: return ops.astype(self, "float32")
+    def double(self) -> Tensor: return ops.astype(self, "float64")
+    def long(self) -> Tensor: return ops.astype(self, "int64")
+    def clone(self) -> Tensor: return ops.copy(self)
+    def copy(self) -> Tensor: return ops.copy(self)
+    # fmt: on
+
+    @property
+    def T(self) -> Tensor:
+        """Axes in reverse order."""
+        return ops.transpose(self)
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes swapped."""
+        return ops.swapaxes(self, -1, -2)
+
+
+def _in_place(x: Any, other: Any, symbol: str, operation: Any) -> Any:
+    """``x += other``: writes into x's memory, where no graph is recorded."""
+    x.check_writable(other, f"x {symbol}= y", f"use x = x {symbol} y, or write under tt.no_grad()")
+    result = operation(x.detach(), other.detach() if hasattr(other, "detach") else other)
+    if result.shape != x.shape:
+        raise ValueError(f"x {symbol}= y: x of shape {x.shape} cannot hold the result of shape {result.shape}")
+    if result.dtype.kind == "f" and x.dtype.kind != "f":
+        raise TypeError(f"x {symbol}= y: x of dtype {x.dtype} cannot hold the result of dtype {result.dtype}")
+    x.data[...] = result.data
+    x.bump_version()
+    return x
+
+
+from . import ops  # noqa: E402  (the ops need Tensor, which needs this class)

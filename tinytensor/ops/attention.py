@@ -1,0 +1,167 @@
+"""Scaled dot-product attention."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .. import random
+from ..device import device
+from ..registry import Sample, op
+from ..tensor import Tensor, make
+from . import elementwise as e
+from .linalg import matmul
+from .normalize import _dropout, keep_mask, softmax, stable_exp
+from .shape import swapaxes
+
+
+@lru_cache(maxsize=64)
+def causal_mask(rows: int, columns: int, where: str = "cpu") -> Any:
+    """Boolean (rows, columns): True where query i may see key j.
+
+    Aligned to the bottom right: the last query sees all keys, so that one query against cached
+    keys sees every one of them.
+    """
+    dev = device(where)
+    i, j = dev.xp.arange(rows)[:, None], dev.xp.arange(columns)[None, :]
+    return j <= i + (columns - rows)
+
+
+def _device_name(x: Any) -> str:
+    from ..device import device_of
+
+    return device_of(x).name
+
+
+@op(
+    "q k v mask keep",
+    name="scaled_dot_product_attention",
+    keeps="q k v mask keep weights",
+    formula="softmax(q kᵀ · scale + mask) v",
+    gradient="dv = wᵀ g; with p = g vᵀ, s = w (p - Σ w p): dq = scale s k, dk = scale sᵀ q, dmask = s",
+    samples=lambda r: [
+        Sample(r(2, 3, 4), r(2, 5, 4), r(2, 5, 2)),
+        Sample(r(2, 2, 4, 3), r(2, 2, 4, 3), r(2, 2, 4, 3), None, None, True),
+        Sample(r(3, 4), r(5, 4), r(5, 4), r(3, 5)),
+        Sample(r(2, 3, 4), r(2, 3, 4), r(2, 3, 4), np.array([[True, False, True], [False, False, False], [True, True, True]])),
+        Sample(r(1, 4), r(3, 4), r(3, 4), None, None, True),
+        Sample(r(2, 3, 4), r(2, 3, 4), r(2, 3, 4), None, r.bools(2, 3, 3), True, 0.5, 0.3),
+        Sample(r(2, 3, 4), r(1, 3, 4), r(3, 4)),
+    ],
+)
+def _attention(xp, q, k, v, mask=None, keep=None, is_causal=False, dropout=0.0, scale=None):
+    """Attention with an optional mask and an optional dropout pattern ``keep``."""
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scores = xp.matmul(q * scale, xp.swapaxes(k, -1, -2))
+    if is_causal:
+        allowed = causal_mask(q.shape[-2], k.shape[-2], _device_name(q))
+        scores = xp.where(allowed, scores, -math.inf)
+    if mask is not None:
+        scores = xp.where(mask, scores, -math.inf) if mask.dtype == bool else scores + mask
+    weights, total, _ = stable_exp(xp, scores, -1)
+    weights /= total
+    used = weights if keep is None else weights * keep * (1 / (1 - dropout))
+    return xp.matmul(used, v), weights
+
+
+@_attention.vjp
+def _attention_vjp(xp: Any, g: Any, k: Any) -> Any:
+    q, key, v, w = k.q, k.k, k.v, k.weights
+    scale = 1 / math.sqrt(q.shape[-1]) if k.scale is None else k.scale
+    dq = dk = dv = dmask = None
+    kept = 1 / (1 - k.dropout)
+    if k.needs[2]:
+        used = w if k.keep is None else w * k.keep * kept
+        dv = xp.matmul(xp.swapaxes(used, -1, -2), g)
+    if k.needs[0] or k.needs[1] or k.needs[3]:
+        s = xp.matmul(g, xp.swapaxes(v, -1, -2))
+        if k.keep is not None:
+            s *= k.keep
+            s *= kept
+        s *= w
+        s -= w * xp.sum(s, axis=-1, keepdims=True)
+        if k.needs[3]:
+            dmask = s.copy()
+        s *= scale
+        if k.needs[0]:
+            dq = xp.matmul(s, key)
+        if k.needs[1]:
+            dk = xp.matmul(xp.swapaxes(s, -1, -2), q)
+    return dq, dk, dv, dmask, None
+
+
+@_attention.reference_is
+def _attention_reference(
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any = None,
+    keep: Any = None,
+    is_causal: bool = False,
+    dropout: float = 0.0,
+    scale: float | None = None,
+) -> Any:
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scores = matmul(q, swapaxes(k, -1, -2)) * scale
+    if is_causal:
+        scores = e.where(make(causal_mask(q.shape[-2], k.shape[-2], q.device.name)), scores, -math.inf)
+    if mask is not None:
+        scores = e.where(mask, scores, -math.inf) if mask.dtype == bool else scores + mask
+    weights = softmax(scores, -1)
+    if keep is not None:
+        weights = _dropout(weights, keep, p=dropout)
+    return matmul(weights, v)
+
+
+def scaled_dot_product_attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any = None,
+    is_causal: bool = False,
+    dropout: float = 0.0,
+    scale: float | None = None,
+    generator: random.Generator | None = None,
+) -> Any:
+    """Attention (Vaswani et al. 2017, arXiv:1706.03762): ``softmax(q kᵀ · scale + mask) v``.
+
+    Args:
+        q: (..., queries, d). k: (..., keys, d). v: (..., keys, dv). Leading axes broadcast.
+        mask: broadcastable to (..., queries, keys). Boolean: True where a query may attend to a
+            key, as in PyTorch. Floating: added to the scores.
+        is_causal: a query sees only keys up to its own position, counted from the end: with fewer
+            queries than keys (a cache) the last query sees all keys.
+        dropout: probability with which attention weights are zeroed (training only: pass 0 in
+            evaluation). generator: for that; defaults to the named generator "dropout".
+        scale: defaults to ``1 / sqrt(d)``.
+
+    Returns:
+        (..., queries, dv). A query with every key masked gives zeros, and zero gradients.
+    """
+    tensors = [t if isinstance(t, Tensor) else Tensor(t) for t in (q, k, v)]
+    q, k, v = tensors
+    for name, t in zip("qkv", tensors, strict=True):
+        if t.ndim < 2:
+            raise ValueError(f"scaled_dot_product_attention: {name}: expected shape (..., length, d), got {t.shape}")
+    if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            "scaled_dot_product_attention: expected q (..., queries, d), k (..., keys, d), v (..., keys, dv), "
+            f"got q {q.shape}, k {k.shape}, v {v.shape}"
+        )
+    if not 0 <= dropout < 1:
+        raise ValueError(f"scaled_dot_product_attention: dropout: expected 0 <= dropout < 1, got {dropout}")
+    keep = None
+    if dropout:
+        lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
+        keep = keep_mask(q, (*lead, q.shape[-2], k.shape[-2]), dropout, generator)
+    if mask is not None and not isinstance(mask, Tensor):
+        mask = Tensor(mask, device=q.device)
+    if mask is not None and mask.dtype.kind in "iu":
+        raise TypeError(
+            f"scaled_dot_product_attention: mask: expected booleans (True = may attend) or floats (added to the "
+            f"scores), got {mask.dtype}"
+        )
+    return _attention(q, k, v, mask, keep, is_causal=is_causal, dropout=dropout, scale=scale)

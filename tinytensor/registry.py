@@ -1,0 +1,479 @@
+"""How an op is defined, found by name, and applied.
+
+An op is one small definition: a forward rule on arrays, a vector-Jacobian product (VJP) per
+operand, what is kept in between, and sample inputs for its tests. For example::
+
+    @op("x y", keeps="x y", formula="x · y", samples=...)
+    def mul(xp, x, y):
+        \"\"\"Elementwise product.\"\"\"
+        return x * y
+
+    mul.vjp(x=lambda xp, g, k: g * k.y, y=lambda xp, g, k: g * k.x)
+
+``xp`` is the array namespace of the operands' device (NumPy, CuPy), ``g`` the gradient of the
+output, and ``k`` holds what the op keeps: operands, "out", extra arrays, and the keyword settings
+such as ``k.axis``. The VJP of a primitive is used twice: on raw arrays (the fast default), and on
+Tensors with ``xp`` being tinytensor itself, which makes gradients differentiable
+(``create_graph=True``). A *fused* op has in addition a ``reference``: the same function composed
+from primitives. It is the oracle in the tests and the way to higher-order gradients.
+
+The engine does centrally, and no rule repeats: summing gradients back over broadcast axes, casting
+them to the operand's dtype, skipping operands that need none, accumulation, and error messages
+that name the op with the shapes it was given.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from . import scope
+from .autograd import SMALL, Node, grad_mode, next_seq
+from .device import BY_TYPE, default_device, device_of
+from .tensor import Tensor, Version, make, tensor
+
+#: every op by name
+OPS: dict[str, Op] = {}
+
+_NUMBERS = {int, float, bool}
+_F64 = np.dtype(np.float64)
+_F32 = np.dtype(np.float32)
+
+
+class Sample:
+    """One set of arguments for an op's checks: ``Sample(x, y, axis=0)``.
+
+    Floating-point operands are float64 NumPy arrays.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        self.args = args
+        self.kwargs = kwargs
+
+    def __repr__(self) -> str:
+        parts = [f"{a.dtype}{a.shape}" if isinstance(a, np.ndarray) else repr(a) for a in self.args]
+        return f"Sample({', '.join(parts + [f'{k}={v!r}' for k, v in self.kwargs.items()])})"
+
+
+class Draw:
+    """Makes random operands for samples: ``r(3, 4)`` is a float64 array of that shape."""
+
+    def __init__(self, seed: int = 0):
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, *shape: int) -> np.ndarray:
+        return np.asarray(self.rng.standard_normal(shape))
+
+    def positive(self, *shape: int) -> np.ndarray:
+        """Numbers in [0.5, 2)."""
+        return np.asarray(self.rng.uniform(0.5, 2.0, shape))
+
+    def apart(self, *shape: int) -> np.ndarray:
+        """Distinct numbers at least 0.1 apart and away from 0: safe around kinks and ties."""
+        n = int(np.prod(shape))
+        values = (np.arange(n) - n // 2 + 0.5) * 0.23
+        return np.asarray(self.rng.permutation(values).reshape(shape))
+
+    def ints(self, high: int, *shape: int) -> np.ndarray:
+        """int64 numbers in [0, high)."""
+        return np.asarray(self.rng.integers(0, high, shape))
+
+    def bools(self, *shape: int) -> np.ndarray:
+        """A boolean array, about half of it True."""
+        return np.asarray(self.rng.random(shape) < 0.5)
+
+
+class Op:
+    """A registered operation; calling it applies it to tensors. Made by :func:`op`."""
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        operands: str,
+        *,
+        keeps: str = "",
+        outputs: int | None = 1,
+        formula: str = "",
+        gradient: str = "",
+        samples: Callable[[Draw], list[Sample]] | None = None,
+        view: bool = False,
+        casts: bool = False,
+    ):
+        self.name = name
+        self.forward = forward
+        self.variadic = operands.startswith("*")
+        self.inputs = tuple(operands.lstrip("*").split())
+        self.keeps = tuple(keeps.split())
+        self.outputs = outputs
+        self.formula = formula
+        self.gradient = gradient
+        self.view = view
+        self.casts = casts
+        self.doc = inspect.cleandoc(forward.__doc__ or "")
+        self.reference: Callable[..., Any] | None = None
+        self.joint: Callable[..., Any] | None = None
+        self.vjps: tuple[Callable[..., Any] | None, ...] = (None,) * len(self.inputs)
+        self._samples = samples
+        self._arity = len(self.inputs)
+        signature = inspect.signature(forward)
+        settings = list(signature.parameters.values())[1 + self._arity :]
+        self._setting_names = tuple(p.name for p in settings)
+        self.defaults = {p.name: p.default for p in settings if p.default is not p.empty}
+        self._required = tuple(p.name for p in settings if p.default is p.empty)
+        self._input_defaults = {
+            p.name: p.default
+            for p in list(signature.parameters.values())[1 : 1 + self._arity]
+            if p.default is not p.empty
+        }
+        self._extras = tuple(k for k in self.keeps if k not in self.inputs and k != "out")
+        self._kept_inputs = tuple((k, self.inputs.index(k)) for k in self.keeps if k in self.inputs)
+        self._keeps_out = "out" in self.keeps
+        self.keys = (
+            tuple(k for k, _ in self._kept_inputs)
+            + (("out",) if self._keeps_out else ())
+            + self._extras
+        )
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = self.doc
+        self.__module__ = forward.__module__
+        self.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
+
+    # -- definition ---------------------------------------------------------------------------
+
+    def vjp(self, joint: Callable[..., Any] | None = None, /, **rules: Callable[..., Any]) -> Any:
+        """Give the gradient rules: ``vjp(x=rule, y=rule)``, or one joint rule as a decorator.
+
+        A rule is called as ``rule(xp, g, k)`` and returns the gradient of its operand. A joint
+        rule returns a tuple with a gradient or None per operand; ``k.needs`` says which are needed.
+        """
+        if joint is not None:
+            self.joint = joint
+            return joint
+        unknown = set(rules) - set(self.inputs)
+        if unknown:
+            raise TypeError(f"op {self.name}: no operand called {', '.join(sorted(unknown))}")
+        self.vjps = tuple(rules.get(name) for name in self.inputs)
+        return None
+
+    def reference_is(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator: give the composition from primitives that this fused op equals."""
+        self.reference = fn
+        return fn
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether any operand has a gradient rule."""
+        return self.joint is not None or any(rule is not None for rule in self.vjps)
+
+    @property
+    def fused(self) -> bool:
+        """Whether the op has a reference composed from primitives."""
+        return self.reference is not None
+
+    def samples(self, seed: int = 0) -> list[Sample]:
+        """Sample arguments, the same on every call with the same seed."""
+        return self._samples(Draw(seed)) if self._samples is not None else []
+
+    # -- application --------------------------------------------------------------------------
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict]:
+        """Split call arguments into operands and settings."""
+        settings = dict(self.defaults)
+        if self.variadic:
+            if not args or isinstance(args[0], (Tensor, np.ndarray)) or not isinstance(args[0], Sequence):
+                got = type(args[0]).__name__ if args else "nothing"
+                raise TypeError(
+                    f"{self.name}: {self.inputs[0]}: expected a list or tuple of tensors, got {got}"
+                )
+            if not args[0]:
+                raise ValueError(f"{self.name}: {self.inputs[0]}: expected at least one tensor, got none")
+            operands, rest = tuple(args[0]), args[1:]
+        else:
+            operands, rest = args[: self._arity], args[self._arity :]
+            for name in self.inputs[len(operands) :]:
+                if name in kwargs:
+                    kwargs = dict(kwargs)
+                    operands += (kwargs.pop(name),)
+                elif name in self._input_defaults:
+                    operands += (self._input_defaults[name],)
+                else:
+                    raise TypeError(f"{self.name}: missing argument {name!r}; expected {self.__signature__}")
+        if len(rest) > len(self._setting_names):
+            raise TypeError(f"{self.name}: too many arguments; expected {self.__signature__}")
+        for name, value in (*zip(self._setting_names, rest, strict=False), *kwargs.items()):
+            if name not in self._setting_names:
+                raise TypeError(f"{self.name}: unknown argument {name!r}; expected {self.__signature__}")
+            settings[name] = value
+        for name in self._required:
+            if name not in settings:
+                raise TypeError(f"{self.name}: missing argument {name!r}; expected {self.__signature__}")
+        return operands, settings
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or self.variadic or len(args) != self._arity or self._required:
+            args, settings = self._bind(args, kwargs)
+        else:
+            settings = self.defaults
+        arrays: list[Any] = []
+        kind: type | None = None
+        tracked = False
+        for arg in args:
+            if isinstance(arg, Tensor):
+                array = arg.data
+                if type(array) is not kind:
+                    if kind is not None:
+                        raise self._mixed_devices(args)
+                    kind = type(array)
+                if arg.requires_grad:
+                    tracked = True
+                arrays.append(array)
+            elif arg is None or type(arg) in _NUMBERS:
+                arrays.append(arg)
+            else:
+                return self(*self._convert(args), **settings) if not self.variadic else self(
+                    self._convert(args), **settings
+                )
+        if kind is None:
+            first = tensor(args[0])
+            rest = args[1:]
+            return self((first, *rest), **settings) if self.variadic else self(first, *rest, **settings)
+        device = BY_TYPE.get(kind) or device_of(arrays[0])
+
+        try:
+            result = self.forward(device.xp, *arrays, **settings)
+        except (ValueError, IndexError, TypeError) as error:
+            raise self._explain(error, args) from error
+        extras: tuple[Any, ...] = ()
+        if self._extras:
+            result, *rest_ = result
+            extras = tuple(rest_)
+        tracked = tracked and grad_mode.enabled and self.differentiable
+        if self.outputs != 1:
+            return self._finish_many(device, args, arrays, settings, list(result), extras, tracked)
+        if type(result) is not kind:
+            result = device.xp.asarray(result)
+        if result.dtype == _F64 and not self.casts:
+            result = _narrow(result, arrays)
+        if not tracked:
+            out = make(result)
+            if self.view:
+                out.version = args[0].version
+            return out
+        node = self._node(args, arrays, settings)
+        node.shape = result.shape
+        node.dtype = result.dtype
+        if result.size <= SMALL:
+            node.value = result if result.base is None else result.copy()
+        out = make(result, node)
+        if self.view:
+            out.version = args[0].version
+        self._keep(node, args, arrays, out, extras)
+        return out
+
+    def _node(self, args: Sequence[Any], arrays: Sequence[Any], settings: dict[str, Any]) -> Node:
+        """Record one application in the graph (without outputs and kept arrays)."""
+        node = Node()
+        node.op = self
+        node.params = settings
+        node.seq = next_seq()
+        node.scope = scope._state.current
+        parents: list[Any] = []
+        meta: list[Any] = []
+        needs: list[bool] = []
+        consts: dict[int, Any] | None = None
+        rules = None if self.joint is not None else self.vjps
+        for i, arg in enumerate(args):
+            if isinstance(arg, Tensor):
+                array = arrays[i]
+                meta.append((array.shape, array.dtype))
+                if arg.requires_grad:
+                    parents.append(arg if arg.node is None else arg.node)
+                    needs.append(rules is None or rules[i] is not None)
+                    continue
+                if array.size <= SMALL:
+                    consts = consts or {}
+                    consts[i] = arg
+            else:
+                meta.append(None)
+                if arg is not None:
+                    consts = consts or {}
+                    consts[i] = arg
+            parents.append(None)
+            needs.append(False)
+        node.parents = tuple(parents)
+        node.in_meta = tuple(meta)
+        node.needs = tuple(needs)
+        node.consts = consts
+        return node
+
+    def _keep(
+        self,
+        node: Node,
+        args: Sequence[Any],
+        arrays: Sequence[Any],
+        out: Tensor | None,
+        extras: tuple[Any, ...],
+    ) -> None:
+        """Hand the node the arrays its backward needs, with the versions they have now."""
+        saved: list[Any] = []
+        versions: list[tuple[str, Version, int]] = []
+        for name, i in self._kept_inputs:
+            saved.append(arrays[i])
+            arg = args[i]
+            if isinstance(arg, Tensor):
+                versions.append((name, arg.version, arg.version.count))
+        if self._keeps_out:
+            assert out is not None
+            saved.append(out.data)
+            versions.append(("out", out.version, out.version.count))
+        node.saved = (*saved, *extras)
+        node.versions = versions
+
+    def _finish_many(
+        self,
+        device: Any,
+        args: Sequence[Any],
+        arrays: Sequence[Any],
+        settings: dict[str, Any],
+        results: list[Any],
+        extras: tuple[Any, ...],
+        tracked: bool,
+    ) -> tuple[Tensor, ...]:
+        """Outputs of an op that returns several: each gets a pick node above the op's own node."""
+        results = [_narrow(device.xp.asarray(r), arrays) for r in results]
+        if not tracked:
+            outs = tuple(make(r) for r in results)
+        else:
+            node = self._node(args, arrays, settings)
+            node.shape = tuple(r.shape for r in results)
+            node.dtype = results[0].dtype
+            self._keep(node, args, arrays, None, extras)
+            outs = tuple(make(r, pick(node, i, r)) for i, r in enumerate(results))
+        if self.view:
+            for out in outs:
+                out.version = args[0].version
+        return outs
+
+    def _convert(self, args: Sequence[Any]) -> list[Any]:
+        """Operands that are neither tensors nor Python numbers, made into either."""
+        device = next((a.device for a in args if isinstance(a, Tensor)), None)
+        out: list[Any] = []
+        for name, arg in zip(self._operand_names(len(args)), args, strict=True):
+            if isinstance(arg, np.generic):
+                arg = arg.item()
+            elif type(arg) in BY_TYPE or isinstance(arg, np.ndarray):
+                home = device_of(arg)
+                if device is not None and home is not device:
+                    raise TypeError(
+                        f"{self.name}: {name} is an array on {home.name!r} but the other operands are on "
+                        f"{device.name!r}; move it with tt.tensor({name}, device={device.name!r})"
+                    )
+                arg = tensor(arg, device=home)
+            elif isinstance(arg, (list, tuple)):
+                arg = tensor(arg, device=device or default_device())
+            elif not (arg is None or isinstance(arg, Tensor) or type(arg) in _NUMBERS):
+                raise TypeError(
+                    f"{self.name}: {name}: expected a Tensor, an array or a number, got {type(arg).__name__}"
+                )
+            out.append(arg)
+        return out
+
+    def _operand_names(self, n: int) -> tuple[str, ...]:
+        return tuple(f"{self.inputs[0]}[{i}]" for i in range(n)) if self.variadic else self.inputs[:n]
+
+    def _mixed_devices(self, args: Sequence[Any]) -> TypeError:
+        homes = [
+            f"{name} on {arg.device.name!r}"
+            for name, arg in zip(self._operand_names(len(args)), args, strict=True)
+            if isinstance(arg, Tensor)
+        ]
+        return TypeError(
+            f"{self.name}: operands are on different devices: {', '.join(homes)}; "
+            "move them to one with .to(device)"
+        )
+
+    def _explain(self, error: Exception, args: Sequence[Any]) -> Exception:
+        """The same error, saying which op it was and what it was given."""
+        given = []
+        for name, arg in zip(self._operand_names(len(args)), args, strict=True):
+            if isinstance(arg, Tensor):
+                given.append(f"{name}: {arg.shape} {arg.dtype}")
+            elif arg is not None:
+                given.append(f"{name}: {arg!r}")
+        message = f"{self.name}({', '.join(given)}): {error}"
+        if isinstance(error, IndexError) and not isinstance(error, ValueError):
+            return IndexError(message)
+        if isinstance(error, np.exceptions.AxisError):
+            return np.exceptions.AxisError(message)
+        return TypeError(message) if isinstance(error, TypeError) else ValueError(message)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}{self.__signature__}>"
+
+
+def _narrow(result: Any, arrays: Sequence[Any]) -> Any:
+    """float64 that no operand asked for (integers divided, say) becomes float32, the default."""
+    if result.dtype == _F64 and not any(getattr(a, "dtype", None) == _F64 for a in arrays):
+        return result.astype(_F32)
+    return result
+
+
+def op(operands: str, *, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Op]:
+    """Decorator that registers ``forward(xp, *operands, **settings)`` as an op.
+
+    Args:
+        operands: names of the tensor operands, the first parameters after ``xp``; ``"*xs"`` for
+            an op on a list of tensors. All further parameters are settings.
+        name: defaults to the function's name.
+        options: ``keeps`` (names of operands, "out", and extra arrays that forward returns after
+            its output, in that order), ``outputs`` (how many; None where it depends on the call),
+            ``formula`` and ``gradient`` (for readers), ``samples`` (``Draw -> [Sample]``), ``view``
+            (the output shares the first operand's memory), ``casts`` (the output's dtype is what a
+            setting says).
+    """
+
+    def define(forward: Callable[..., Any]) -> Op:
+        made = Op(name or forward.__name__.strip("_"), forward, operands, **options)
+        if made.name in OPS:
+            raise ValueError(f"op {made.name!r} is already registered")
+        OPS[made.name] = made
+        return made
+
+    return define
+
+
+def _pick_forward(xp: Any, x: Any, index: int) -> Any:
+    """One output of an op that has several."""
+    raise RuntimeError("the output of a multi-output op is not applied by itself")
+
+
+#: marks the nodes that stand for one output of a multi-output op; not in the registry
+OUTPUT = Op("output", _pick_forward, "x")
+
+
+def pick(node: Node, index: int, array: Any) -> Node:
+    """The node for output ``index`` of a multi-output node."""
+    out = Node()
+    out.op = OUTPUT
+    out.params = {"index": index}
+    out.seq = next_seq()
+    out.scope = node.scope
+    out.parents = (node,)
+    out.consts = None
+    out.in_meta = ((array.shape, array.dtype),)
+    out.needs = (True,)
+    out.saved = ()
+    out.versions = ()
+    out.shape = array.shape
+    out.dtype = array.dtype
+    if array.size <= SMALL:
+        out.value = array if array.base is None else array.copy()
+    return out

@@ -1,0 +1,70 @@
+"""Which module call is running: lets a graph be drawn in boxes by the module that made it.
+
+``Module.__call__`` enters a scope; each graph node made inside remembers it. A scope knows its
+parent, so the path ("h.0.attn") can be read off without the module tree.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+
+class Scope:
+    """One call of one module.
+
+    Attributes:
+        module: weak reference to the module (a picture must not keep a model alive).
+        kind: the module's class name.
+        name: the module's attribute name in its parent, or its class name for the outermost call.
+        parent: the scope of the calling module, or None.
+    """
+
+    __slots__ = ("module", "kind", "name", "parent", "_outer")
+
+    def __init__(self, module: Any, name: str | None = None):
+        self.module = weakref.ref(module)
+        self.kind = type(module).__name__
+        self.parent: Scope | None = _state.current
+        self.name = name if name and self.parent is not None else self.kind
+        self._outer: Scope | None = None
+
+    @property
+    def path(self) -> str:
+        """Names from below the outermost module down to this one, joined by dots."""
+        names: list[str] = []
+        scope: Scope | None = self
+        while scope is not None and scope.parent is not None:
+            names.append(scope.name)
+            scope = scope.parent
+        return ".".join(reversed(names))
+
+    def __enter__(self) -> Scope:
+        self._outer = _state.current
+        _state.current = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _state.current = self._outer
+        self._outer = None
+
+    def __repr__(self) -> str:
+        return f"Scope({self.path or self.name!r}, {self.kind})"
+
+
+class _State(threading.local):
+    current: Scope | None = None
+
+
+_state = _State()
+
+
+def current() -> Scope | None:
+    """The scope of the innermost module call of this thread, or None outside any module."""
+    return _state.current
+
+
+def enter(module: Any, name: str | None = None) -> Scope:
+    """``with enter(module, "attn"):`` marks all nodes made inside as this module's."""
+    return Scope(module, name)

@@ -1,0 +1,447 @@
+"""The Tensor: an array, its gradient, and the graph node that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import autograd
+from .autograd import Node, grad_mode
+from .device import BY_TYPE, Device, default_device, device, device_of
+from .operators import Operators
+
+_DEFAULT_DTYPE = np.dtype(np.float32)
+
+
+class Version:
+    """Counts the writes to one piece of memory; views of it share one counter."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class Tensor(Operators):
+    """An n-dimensional array with an optional history for reverse-mode differentiation.
+
+    Make one with :func:`tinytensor.tensor` or a creation function such as ``tt.zeros``.
+
+    Attributes:
+        data: the array (`numpy.ndarray`, or `cupy.ndarray` on a GPU). Writing into it by hand
+            (``t.data[...] = v``) is invisible to the engine; call :meth:`bump_version` after.
+        grad: gradient accumulated by ``backward``, a Tensor of the same shape and dtype, or None.
+        requires_grad: whether gradients flow to (or through) this tensor.
+        node: the graph node that made it; None for a leaf or outside any graph.
+        name: label in pictures of the graph.
+    """
+
+    __slots__ = ("data", "grad", "requires_grad", "node", "version", "_name", "__weakref__")
+    # makes `ndarray op Tensor` ask the Tensor instead of looping over it
+    __array_ufunc__ = None
+    __hash__ = object.__hash__
+
+    data: Any
+    grad: Tensor | None
+    requires_grad: bool
+    node: Node | None
+    version: Version
+
+    def __init__(
+        self,
+        data: Any,
+        dtype: Any = None,
+        requires_grad: bool = False,
+        device: str | Device | None = None,
+        name: str | None = None,
+    ):
+        self.data = as_array(data, dtype, device)
+        self.grad = None
+        self.node = None
+        self.version = Version()
+        self._name = name
+        self.requires_grad = False
+        if requires_grad:
+            self.requires_grad_()
+
+    # -- what it is ---------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        shape: tuple[int, ...] = self.data.shape
+        return shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return int(self.data.ndim)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(self.data.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy dtype of the elements."""
+        dtype: np.dtype[Any] = self.data.dtype
+        return dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return int(self.data.nbytes)
+
+    @property
+    def device(self) -> Device:
+        """Where the array lives."""
+        return BY_TYPE.get(type(self.data)) or device_of(self.data)
+
+    @property
+    def is_leaf(self) -> bool:
+        """True where no recorded op made it: gradients of such tensors end up in ``grad``."""
+        return self.node is None
+
+    @property
+    def name(self) -> str | None:
+        """Label in pictures of the graph."""
+        return self._name
+
+    @name.setter
+    def name(self, value: str | None) -> None:
+        self._name = value
+        if self.node is not None:
+            self.node.name = value
+
+    # -- autograd -----------------------------------------------------------------------------
+
+    def backward(
+        self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False
+    ) -> None:
+        """Add the gradient of this tensor to the ``grad`` of every leaf it was computed from.
+
+        Args:
+            gradient: cotangent of this tensor's shape; may be left out for a single element.
+            retain_graph: keep saved arrays, so that backward can be called again.
+            create_graph: record the backward pass, so that gradients are differentiable.
+
+        Raises:
+            RuntimeError: no graph; not a scalar and no ``gradient``; the graph was freed by an
+                earlier backward; a saved array was changed in place.
+        """
+        seed = autograd.cotangent(self, gradient, "gradient", create_graph)
+        with autograd.set_grad_enabled(create_graph):
+            autograd.backward([self], [seed], None, retain_graph or create_graph, create_graph)
+
+    def detach(self) -> Tensor:
+        """The same memory outside the graph."""
+        out = make(self.data)
+        out.version = self.version
+        return out
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask for gradients, or (for a leaf) stop asking; returns the tensor.
+
+        Raises:
+            TypeError: integer or boolean tensors cannot have gradients.
+        """
+        if requires_grad and self.data.dtype.kind != "f":
+            raise TypeError(
+                f"requires_grad: only floating-point tensors can have gradients, this one is {self.dtype}; "
+                "convert it with .astype('float32')"
+            )
+        if not requires_grad and self.node is not None:
+            raise RuntimeError("requires_grad: cannot be unset inside a graph; use .detach()")
+        self.requires_grad = requires_grad
+        return self
+
+    def zero_grad(self) -> None:
+        """Forget the gradient."""
+        self.grad = None
+
+    # -- out of tinytensor ----------------------------------------------------------------------
+
+    def item(self) -> Any:
+        """The only element as a Python number. Raises ValueError for any other size."""
+        if self.size != 1:
+            raise ValueError(f"item: expected one element, got shape {self.shape}")
+        return self.data.item()
+
+    def tolist(self) -> Any:
+        """Elements as (nested) Python lists, or a number for a 0-d tensor."""
+        return self.device.to_host(self.data).tolist()
+
+    def numpy(self) -> np.ndarray:
+        """The elements as a NumPy array: the same memory on the CPU, a copy from a GPU.
+
+        Raises:
+            RuntimeError: the tensor requires gradients; use ``t.detach().numpy()``.
+        """
+        if self.requires_grad:
+            raise RuntimeError(
+                "numpy: this tensor requires gradients, and a NumPy array would lose them; "
+                "use t.detach().numpy()"
+            )
+        return self.device.to_host(self.data)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self.device.xp is not np:
+            raise TypeError(
+                f"implicit conversion of a tensor on {self.device.name!r} to a NumPy array; "
+                "use t.detach().numpy()"
+            )
+        if self.requires_grad:
+            raise RuntimeError(
+                "implicit conversion to a NumPy array would lose the graph of this tensor; "
+                "use t.detach().numpy(), or a tinytensor function instead of NumPy's"
+            )
+        return np.array(self.data, dtype=dtype, copy=copy)
+
+    def __bool__(self) -> bool:
+        return bool(self._single("bool"))
+
+    def __float__(self) -> float:
+        return float(self._single("float"))
+
+    def __int__(self) -> int:
+        return int(self._single("int"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise TypeError(f"index: expected an integer tensor, got {self.dtype}")
+        return int(self._single("index"))
+
+    def _single(self, what: str) -> Any:
+        if self.size != 1:
+            raise ValueError(
+                f"{what}: expected a tensor with one element, got shape {self.shape}; "
+                "reduce it first, for example with .any(), .all() or .sum()"
+            )
+        return self.data.item()
+
+    # -- placement and dtype ------------------------------------------------------------------
+
+    def to(self, target: str | Device | Any) -> Tensor:
+        """The tensor on another device, or in another dtype; itself where nothing changes."""
+        if isinstance(target, Device) or (isinstance(target, str) and _names_device(target)):
+            dev = device(target)
+            return self if dev is self.device else ops.to_device(self, dev.name)
+        return self if np.dtype(target) == self.dtype else self.astype(target)
+
+    def cpu(self) -> Tensor:
+        """The tensor on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self) -> Tensor:
+        """The tensor on the GPU."""
+        return self.to("cuda")
+
+    # -- in-place writes ----------------------------------------------------------------------
+
+    def bump_version(self) -> None:
+        """Say that the memory was written to, so that a backward that saved it can refuse."""
+        self.version.count += 1
+
+    def copy_(self, source: Any) -> Tensor:
+        """Write ``source`` (broadcast to this shape) into this tensor's memory.
+
+        Raises:
+            RuntimeError: a graph is being recorded for this tensor or ``source``.
+        """
+        self._write(Ellipsis, source, "copy_", "make a new tensor instead")
+        return self
+
+    def fill_(self, value: float) -> Tensor:
+        """Set every element to ``value``."""
+        return self.copy_(value)
+
+    def zero_(self) -> Tensor:
+        """Set every element to 0."""
+        return self.copy_(0)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._write(index, value, "x[index] = v", "use tt.where or tt.masked_fill, or write under tt.no_grad()")
+
+    def _write(self, index: Any, value: Any, what: str, advice: str) -> None:
+        self.check_writable(value, what, advice)
+        if isinstance(value, Tensor):
+            if value.device is not self.device:
+                raise TypeError(
+                    f"{what}: the tensor is on {self.device.name!r}, the value on {value.device.name!r}"
+                )
+            value = value.data
+        elif not isinstance(value, (int, float, bool)):
+            value = as_array(value, None, self.device)
+        try:
+            self.data[ops.raw_index(index, self.data)] = value
+        except ValueError as error:
+            raise ValueError(f"{what}: into shape {self.shape}: {error}") from error
+        self.version.count += 1
+
+    def check_writable(self, value: Any, what: str, advice: str) -> None:
+        """Refuse an in-place write that the graph would have to record."""
+        tracked = self.requires_grad or (isinstance(value, Tensor) and value.requires_grad)
+        if tracked and grad_mode.enabled:
+            raise RuntimeError(
+                f"{what}: an in-place write to a tensor that is part of a graph is not recorded; {advice}"
+            )
+        if tracked and self.requires_grad is False and isinstance(value, Tensor):
+            return
+
+    # -- containers ---------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len: a 0-d tensor has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self.data == (value.data if isinstance(value, Tensor) else value)).any())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if self.node is not None:
+            raise RuntimeError("deepcopy: only leaf tensors can be copied; use .detach() first")
+        out = make(self.data.copy())
+        out.__class__ = type(self)  # type: ignore[assignment]
+        memo[id(self)] = out
+        out.requires_grad = self.requires_grad
+        out._name = self._name
+        if self.grad is not None:
+            out.grad = self.grad.__deepcopy__(memo)
+        for key, value in getattr(self, "__dict__", {}).items():
+            setattr(out, key, value)
+        return out
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.node is not None:
+            raise RuntimeError("pickle: only leaf tensors can be pickled; use .detach() first")
+        host = self.device.to_host(self.data)
+        return _unpickle, (type(self), host, self.requires_grad, self.device.name, self._name)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and self.size == 1 else format(repr(self), spec)
+
+    def __repr__(self) -> str:
+        host = self.device.to_host(self.data)
+        parts = [np.array2string(host, separator=", ", prefix="tensor(")]
+        if self.dtype not in (_DEFAULT_DTYPE, np.int64, np.bool_) or not self.size:
+            parts.append(f"dtype={self.dtype}")
+        if self.device.xp is not np:
+            parts.append(f"device={self.device.name!r}")
+        if self.node is not None:
+            parts.append(f"op={self.node.op.name}")
+        elif self.requires_grad:
+            parts.append("requires_grad=True")
+        return f"tensor({', '.join(parts)})"
+
+
+def make(array: Any, node: Any = None) -> Tensor:
+    """A tensor around an existing array (no copy, no checks); ``node`` puts it into a graph."""
+    out = Tensor.__new__(Tensor)
+    out.data = array
+    out.grad = None
+    out.node = node
+    out.requires_grad = node is not None
+    out.version = Version()
+    out._name = None
+    return out
+
+
+def _unpickle(
+    kind: type, host: np.ndarray, requires_grad: bool, device_name: str, name: str | None
+) -> Tensor:
+    out = make(as_array(host, None, device_name))
+    out.__class__ = kind  # type: ignore[assignment]
+    out.requires_grad = requires_grad
+    out._name = name
+    return out
+
+
+def _names_device(text: str) -> bool:
+    try:
+        np.dtype(text)
+    except TypeError:
+        return True
+    return False
+
+
+def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) -> Any:
+    """A new array on device ``where`` (default: that of ``data``, else the default device).
+
+    Python numbers, NumPy scalars and lists of them become float32, int64 or bool; arrays and
+    tensors keep their dtype.
+
+    Raises:
+        TypeError: the data is not numeric, is ragged, or is complex.
+    """
+    if isinstance(data, Tensor):
+        data = data.data
+    dev = device(where) if where is not None else None
+    if type(data) in BY_TYPE or isinstance(data, np.ndarray):
+        home = device_of(data)
+        if dev is None:
+            # an array passed by hand goes where new tensors go, unless it is on a GPU already
+            dev = default_device() if home.xp is np else home
+        host_dtype = dtype
+        if dev is home:
+            array = home.xp.array(data, dtype=host_dtype)
+        else:
+            array = dev.from_host(home.to_host(data).astype(host_dtype or data.dtype))
+    else:
+        if isinstance(data, (list, tuple)):
+            data = _unwrap(data)
+        try:
+            host = np.asarray(data)
+        except ValueError as error:
+            raise TypeError(f"data: expected numbers or evenly nested lists of numbers ({error})") from error
+        if dtype is None and host.dtype.kind == "f":
+            dtype = _DEFAULT_DTYPE
+        if host.dtype.kind in "OUSV":
+            raise TypeError(f"data: expected numbers, got {type(data).__name__} with dtype {host.dtype}")
+        if dtype is None and host.size == 0 and isinstance(data, (list, tuple)):
+            dtype = _DEFAULT_DTYPE
+        dev = dev or default_device()
+        array = dev.from_host(host if dtype is None else host.astype(dtype))
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"data: expected real numbers or booleans, got dtype {array.dtype}")
+    return array
+
+
+def _unwrap(items: Any) -> Any:
+    """Nested lists with tensors replaced by their host values."""
+    if isinstance(items, Tensor):
+        return items.device.to_host(items.data)
+    if isinstance(items, (list, tuple)):
+        return [_unwrap(item) for item in items]
+    return items
+
+
+def tensor(
+    data: Any,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: str | Device | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """A new leaf tensor holding a copy of ``data``.
+
+    Args:
+        data: a number, a nested list of numbers, an array or a tensor. Python numbers and NumPy
+            scalars become float32 (or int64, bool); arrays keep their dtype.
+        dtype: NumPy dtype or its name, to override that.
+        requires_grad: accumulate gradients into ``.grad`` on backward.
+        device: ``"cpu"``, ``"cuda"`` or a Device; by default that of ``data``, or the default.
+        name: label in pictures of the graph.
+    """
+    return Tensor(data, dtype, requires_grad, device, name)
+
+
+from . import ops  # noqa: E402  (the ops need Tensor, and Tensor's methods the ops)
