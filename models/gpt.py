@@ -30,6 +30,7 @@ from ..nn import (
     split_heads,
 )
 from ..nn.layers import ACTIVATIONS
+from ..nn.state import check_state
 from ..tensor import Tensor
 from .base import LanguageModel, ModelConfig
 
@@ -207,8 +208,7 @@ class GPT(LanguageModel[GPTConfig]):
         Their prefixes are known, the causal masks that some of them store are left out, and GPT-2's
         matrices, stored as (in, out), are turned. (Use ``activation="gelu"`` for nanoGPT.)
         """
-        if not isinstance(state, Mapping):
-            return super().load_state_dict(state, strict)
+        check_state(state)
         own = {
             key: value
             for key, value in state.items()

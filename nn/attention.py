@@ -166,6 +166,7 @@ class MultiHeadAttention(Module):
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> Any:
         """Queries, keys and values, each (batch, time, embed_dim)."""
         weight, bias, dim = self.in_proj_weight, self.in_proj_bias, self.embed_dim
+        weights: list[Tensor]
         if weight is None:
             weights = [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight]
         elif query is key is value:

@@ -78,7 +78,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix (ones on the diagonal of a rectangle); 2 axes."""
     if tensor.ndim != 2:
         raise ValueError(f"tensor: expected 2 axes, got shape {tensor.shape}")
-    return _fill(tensor, np.eye(*tensor.shape))
+    return _fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
 
 def uniform_(

@@ -6,6 +6,7 @@ Parameter names, shapes and starting values are PyTorch's, so its state dicts lo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,7 @@ class LayerNorm(Module):
     The variance divides by n, and eps stands inside the root.
 
     Args:
-        dim: size of the last axis.
+        dim: size of the last axis, as a number or as a shape of one axis.
         eps: keeps constant rows finite: they come out as ``bias``.
         bias: False leaves the bias out.
         elementwise_affine: False leaves weight and bias out.
@@ -149,9 +150,13 @@ class LayerNorm(Module):
     """
 
     def __init__(
-        self, dim: int, eps: float = 1e-5, bias: bool = True, elementwise_affine: bool = True
+        self,
+        dim: int | Sequence[int],
+        eps: float = 1e-5,
+        bias: bool = True,
+        elementwise_affine: bool = True,
     ):
-        if isinstance(dim, (tuple, list)):
+        if isinstance(dim, Sequence):
             if len(dim) != 1:
                 raise ValueError(f"dim: LayerNorm is over the last axis only, got {tuple(dim)}")
             dim = dim[0]
@@ -160,9 +165,9 @@ class LayerNorm(Module):
         self.weight: Parameter | None = None
         self.bias: Parameter | None = None
         if elementwise_affine:
-            self.weight = Parameter(ones((dim,)))
+            self.weight = Parameter(ones((self.dim,)))
             if bias:
-                self.bias = Parameter(zeros((dim,)))
+                self.bias = Parameter(zeros((self.dim,)))
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., dim) -> (..., dim)."""
@@ -273,7 +278,7 @@ class Softmax(Module):
 
 
 #: activation name, as TransformerBlock, FeedForward and GPTConfig take it -> a new module
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Callable[[], Module]] = {
     "relu": ReLU,
     "gelu": GELU,
     "gelu_tanh": lambda: GELU("tanh"),

@@ -37,6 +37,8 @@ class Parameter(Tensor):
         requires_grad: False freezes it; it is still saved and moved with its module.
     """
 
+    __slots__ = ()
+
     def __init__(self, data: Any, requires_grad: bool = True):
         where = data.device if isinstance(data, Tensor) else None
         super().__init__(data, requires_grad=requires_grad, device=where)

@@ -28,8 +28,7 @@ class LoadResult(NamedTuple):
 
 def load(module: Module, state: Mapping[str, Any], strict: bool) -> LoadResult:
     """See :meth:`Module.load_state_dict`."""
-    if not isinstance(state, Mapping):
-        raise TypeError(f"state: expected a dict of names to arrays, got {type(state).__name__}")
+    check_state(state)
     named = [
         *module.named_parameters(remove_duplicate=False),
         *module.named_buffers(persistent_only=True),
@@ -81,6 +80,12 @@ def load(module: Module, state: Mapping[str, Any], strict: bool) -> LoadResult:
         for tensor, array in writes:
             tensor.copy_(array.astype(tensor.dtype))
     return LoadResult(missing, unexpected)
+
+
+def check_state(state: Any) -> None:
+    """Raise TypeError where ``state`` is no dict."""
+    if not isinstance(state, Mapping):
+        raise TypeError(f"state: expected a dict of names to arrays, got {type(state).__name__}")
 
 
 def host_array(value: Any) -> np.ndarray:

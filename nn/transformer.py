@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..tensor import Tensor
@@ -137,6 +138,7 @@ class TransformerBlock(Module):
             y = self.cross_attn(h, memory, mask=memory_mask, key_mask=memory_key_mask)
             return self.dropout(y)
 
+        parts: list[tuple[LayerNorm, Callable[[Tensor], Tensor]]]
         parts = [(self.ln_1, attend), (self.ln_2, self.mlp)]
         if self.cross_attn is not None:
             parts.insert(1, (self.ln_cross, attend_memory))

@@ -8,7 +8,6 @@
 """
 
 import os as _os
-from typing import Any as _Any
 
 from . import cuda, ops, random, registry
 from .autograd import enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -29,6 +28,7 @@ from .creation import (
     zeros_like,
 )
 from .device import Device, default_device, device, set_default_device
+from .draw import draw
 from .gradcheck import gradcheck
 from .ops import *  # noqa: F403
 from .ops import PUBLIC as _PUBLIC
@@ -49,13 +49,6 @@ __all__ = [
     "random", "registry", "set_default_device", "set_grad_enabled", "tensor", "zeros", "zeros_like",
     *_PUBLIC,
 ]  # fmt: skip
-
-
-def draw(tensor: Tensor, *args: _Any, **kwargs: _Any) -> _Any:
-    """Picture of the graph behind ``tensor``; see :func:`tinytensor.draw.draw`."""
-    from .draw import draw as _draw
-
-    return _draw(tensor, *args, **kwargs)
 
 
 # in a source checkout nn/, models/ and train/ stand beside this folder; installed, they are in it

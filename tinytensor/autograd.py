@@ -126,7 +126,7 @@ class Node:
 class Kept:
     """What a VJP rule sees of the forward pass: kept arrays and settings by name.
 
-    ``k.shape(i)`` is operand i's shape, ``k.needs`` says which operands want a gradient, and
+    ``k.shape_of(i)`` is operand i's shape, ``k.needs`` says which operands want a gradient, and
     ``k.run(op, ...)`` applies another op on whatever the rule is running on (arrays or Tensors).
     """
 
@@ -141,7 +141,7 @@ class Kept:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def shape(self, operand: int = 0) -> tuple[int, ...]:
+    def shape_of(self, operand: int = 0) -> tuple[int, ...]:
         """Shape of an operand."""
         shape: tuple[int, ...] = self.node.in_meta[operand][0]
         return shape
@@ -179,8 +179,9 @@ def backward(
             grads[key] = g
             if fresh:
                 owned.add(id(key))
-        elif create_graph or id(key) not in owned:
-            grads[key] = before + g
+        elif create_graph or id(key) not in owned or not before.ndim:
+            total = before + g
+            grads[key] = np.asarray(total) if isinstance(total, np.generic) else total
             owned.add(id(key))
         else:
             before += g
@@ -317,12 +318,14 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
         r = results[i]
         if need and r is not None:
             shape, dtype = node.in_meta[i]
+            if isinstance(r, np.generic):  # NumPy makes scalars of 0-d arrays
+                r = np.asarray(r)
             fresh = r is not g and not graph
             if r.shape != shape:
                 r = unbroadcast(xp, r, shape)
             if r.dtype != dtype:
                 r = r.astype(dtype)
-            out.append((node.parents[i], r, fresh and r.base is None if not graph else False))
+            out.append((node.parents[i], r, fresh and r.base is None))
     return out
 
 
@@ -438,7 +441,7 @@ def grad(
         raise ValueError(f"grad_outputs: expected {len(outs)}, one per output, got {len(seeds)}")
     for i, x in enumerate(ins):
         if not x.requires_grad:
-            raise ValueError(f"inputs[{i}] (shape {x.shape}) does not require gradients")
+            raise ValueError(f"inputs[{i}] (shape {x.shape}): expected a tensor with requires_grad=True")
     cotangents = [cotangent(o, s, "grad_outputs", create_graph) for o, s in zip(outs, seeds, strict=True)]
     with set_grad_enabled(create_graph):
         results = backward(

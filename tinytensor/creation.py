@@ -57,8 +57,10 @@ def full(
     shape: Any, fill_value: float, dtype: Any = None, device: Where = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of ``shape`` filled with a number (float32, or int64 / bool by its type)."""
+    kind = np.asarray(fill_value).dtype.kind
+    if kind not in "fiub":
+        raise TypeError(f"fill_value: expected a number, got {fill_value!r}")
     if dtype is None:
-        kind = np.asarray(fill_value).dtype.kind
         dtype = {"f": "float32", "b": "bool"}.get(kind, "int64")
     size = _shape(shape if isinstance(shape, (tuple, list)) else (shape,))
     return _leaf(_xp(device).full(size, fill_value, dtype=dtype), requires_grad)
@@ -120,6 +122,8 @@ def _random(
     device: Where,
     requires_grad: bool,
 ) -> Tensor:
+    if generator is not None and not isinstance(generator, random.Generator):
+        raise TypeError(f"generator: expected a tt.Generator, got {type(generator).__name__}")
     source = generator or random.generator("init")
     draw_as = np.float64 if np.dtype(dtype) == np.float64 else np.float32
     host = getattr(source, method)(_shape(shape), dtype=draw_as).astype(dtype)

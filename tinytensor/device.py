@@ -144,6 +144,8 @@ def device_of(array: Any) -> Device:
             if isinstance(array, kind):
                 BY_TYPE[type(array)] = dev
                 return dev
+        if isinstance(array, np.generic):  # what NumPy makes of 0-d arrays inside a formula
+            return CPU
         raise TypeError(f"expected an array of a known device, got {type(array).__name__}") from None
 
 

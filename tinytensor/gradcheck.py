@@ -103,28 +103,37 @@ def gradcheck(
 
     outs = outputs()
     weights = [rng.normal(o.shape) for o in outs]
-    live = [(o, w) for o, w in zip(outs, weights, strict=True) if o.requires_grad]
-    if not live:
+    if not any(o.requires_grad for o in outs):
         raise ValueError("gradcheck: fn: no output depends on an input that requires gradients")
-    grads = grad(
-        [o for o, _ in live],
-        [x for _, x in checked],
-        [tensor(w, dtype=o.dtype, device=o.device) for o, w in live],
-        allow_unused=True,
-    )
+
+    def backward_of(cotangents: list[np.ndarray]) -> list[np.ndarray]:
+        live = [(o, w) for o, w in zip(outputs(), cotangents, strict=True) if o.requires_grad]
+        seeds = [tensor(w, dtype=o.dtype, device=o.device) for o, w in live]
+        grads = grad([o for o, _ in live], [x for _, x in checked], seeds, allow_unused=True)
+        return [
+            np.zeros(x.shape) if g is None else np.array(g.device.to_host(g.data))
+            for (_, x), g in zip(checked, grads, strict=True)
+        ]
 
     def value() -> list[np.ndarray]:
         return [o.device.to_host(o.data).astype(np.float64) for o in outputs()]
 
     report = GradcheckReport()
     largest, elements = 0.0, 0
-    for (name, x), g in zip(checked, grads, strict=True):
-        analytic = np.zeros(x.shape) if g is None else g.device.to_host(g.data)
+    for which, ((name, x), analytic) in enumerate(zip(checked, backward_of(weights), strict=True)):
         places = np.arange(x.size)
         if max_elements is not None and x.size > max_elements:
             places = rng.permutation(x.size)[:max_elements]
         numeric = np.array([_difference(value, weights, x, int(i), eps) for i in places])
-        report.inputs.append(_compare(name, x.shape, analytic, numeric, places, rtol, atol))
+        row = _compare(name, x.shape, analytic, numeric, places, rtol, atol)
+        if not row.passed and len(places) == x.size and _square(x.shape):
+            # under symmetric cotangents a transposed operand shows as a transposed gradient
+            even = [w + np.swapaxes(w, -1, -2) if _square(w.shape) else w for w in weights]
+            a = backward_of(even)[which]
+            n = np.array([_difference(value, even, x, int(i), eps) for i in places]).reshape(x.shape)
+            if np.allclose(np.swapaxes(a, -1, -2), n, rtol=1e-4, atol=1e-6):
+                row.hint = "transposed: an operand, or the gradient itself, has its last two axes exchanged"
+        report.inputs.append(row)
         elements += len(places)
         if len(places):
             largest = max(largest, float(np.abs(analytic).max()), float(np.abs(numeric).max()))
@@ -136,6 +145,10 @@ def gradcheck(
     if not report and raise_on_failure:
         raise AssertionError(str(report))
     return report
+
+
+def _square(shape: tuple[int, ...]) -> bool:
+    return len(shape) >= 2 and shape[-1] == shape[-2] > 1
 
 
 def _difference(
@@ -199,9 +212,6 @@ def _diagnose(a: np.ndarray, n: np.ndarray, analytic: np.ndarray, numeric: np.nd
                 return hint + f" (a count n = {round(k)}: a mean taken for a sum or the other way round?)"
         return hint
     if numeric is not None and numeric.ndim >= 2:
-        square = analytic.shape[-1] == analytic.shape[-2]
-        if square and np.all(np.abs(np.swapaxes(analytic, -1, -2) - numeric) <= 4 * bound):
-            return "the gradient is transposed"
         for axis, length in enumerate(numeric.shape):
             if length > 1 and np.all(np.abs(numeric - analytic.sum(axis=axis, keepdims=True)) <= 4 * bound):
                 return f"looks like a sum over axis {axis} is missing (un-broadcasting)"

@@ -42,6 +42,7 @@ OPS: dict[str, Op] = {}
 _NUMBERS = {int, float, bool}
 _F64 = np.dtype(np.float64)
 _F32 = np.dtype(np.float32)
+_F16 = np.dtype(np.float16)
 
 
 class Sample:
@@ -103,6 +104,7 @@ class Op:
         samples: Callable[[Draw], list[Sample]] | None = None,
         view: bool = False,
         casts: bool = False,
+        wide: bool = False,
     ):
         self.name = name
         self.forward = forward
@@ -114,6 +116,7 @@ class Op:
         self.gradient = gradient
         self.view = view
         self.casts = casts
+        self.wide = wide
         self.doc = inspect.cleandoc(forward.__doc__ or "")
         self.reference: Callable[..., Any] | None = None
         self.joint: Callable[..., Any] | None = None
@@ -244,22 +247,28 @@ class Op:
             return self((first, *rest), **settings) if self.variadic else self(first, *rest, **settings)
         device = BY_TYPE.get(kind) or device_of(arrays[0])
 
+        narrow = None
+        if self.wide and any(getattr(a, "dtype", None) == _F16 for a in arrays):
+            arrays, narrow = _widen(arrays)
         try:
             result = self.forward(device.xp, *arrays, **settings)
         except (ValueError, IndexError, TypeError) as error:
-            raise self._explain(error, args) from error
+            raise self._explain(error, args, settings) from error
         extras: tuple[Any, ...] = ()
         if self._extras:
             result, *rest_ = result
             extras = tuple(rest_)
         tracked = tracked and grad_mode.enabled and self.differentiable
         if self.outputs != 1:
-            return self._finish_many(device, args, arrays, settings, list(result), extras, tracked)
-        if type(result) is not kind:
+            results = [r if narrow is None else r.astype(narrow) for r in result]
+            return self._finish_many(device, args, arrays, settings, results, extras, tracked)
+        if type(result) is not kind and type(result) not in BY_TYPE:
             result = device.xp.asarray(result)
-        if result.dtype == _F64 and not self.casts:
+        if narrow is not None:
+            result = result.astype(narrow)
+        elif result.dtype == _F64 and not self.casts:
             result = _narrow(result, arrays)
-        if not tracked:
+        if not tracked or result.dtype.kind != "f":
             out = make(result)
             if self.view:
                 out.version = args[0].version
@@ -289,7 +298,7 @@ class Op:
         rules = None if self.joint is not None else self.vjps
         for i, arg in enumerate(args):
             if isinstance(arg, Tensor):
-                array = arrays[i]
+                array = arg.data
                 meta.append((array.shape, array.dtype))
                 if arg.requires_grad:
                     parents.append(arg if arg.node is None else arg.node)
@@ -397,7 +406,7 @@ class Op:
             "move them to one with .to(device)"
         )
 
-    def _explain(self, error: Exception, args: Sequence[Any]) -> Exception:
+    def _explain(self, error: Exception, args: Sequence[Any], settings: dict[str, Any]) -> Exception:
         """The same error, saying which op it was and what it was given."""
         given = []
         for name, arg in zip(self._operand_names(len(args)), args, strict=True):
@@ -405,6 +414,9 @@ class Op:
                 given.append(f"{name}: {arg.shape} {arg.dtype}")
             elif arg is not None:
                 given.append(f"{name}: {arg!r}")
+        for name, value in settings.items():
+            if self.defaults.get(name, inspect.Parameter.empty) is not value:
+                given.append(f"{name}={value!r}")
         message = f"{self.name}({', '.join(given)}): {error}"
         if isinstance(error, IndexError) and not isinstance(error, ValueError):
             return IndexError(message)
@@ -426,6 +438,13 @@ def _narrow(result: Any, arrays: Sequence[Any]) -> Any:
     return result
 
 
+def _widen(arrays: list[Any]) -> tuple[list[Any], Any]:
+    """float16 operands as float32, to compute in, and the dtype for the result."""
+    floats = [a.dtype for a in arrays if getattr(a, "dtype", None) is not None and a.dtype.kind == "f"]
+    wide = [a.astype(_F32) if getattr(a, "dtype", None) == _F16 else a for a in arrays]
+    return wide, np.result_type(*floats)
+
+
 def op(operands: str, *, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Op]:
     """Decorator that registers ``forward(xp, *operands, **settings)`` as an op.
 
@@ -437,7 +456,7 @@ def op(operands: str, *, name: str | None = None, **options: Any) -> Callable[[C
             its output, in that order), ``outputs`` (how many; None where it depends on the call),
             ``formula`` and ``gradient`` (for readers), ``samples`` (``Draw -> [Sample]``), ``view``
             (the output shares the first operand's memory), ``casts`` (the output's dtype is what a
-            setting says).
+            setting says), ``wide`` (float16 is a storage type here: computed in float32).
     """
 
     def define(forward: Callable[..., Any]) -> Op:

@@ -251,7 +251,7 @@ class Tensor(Operators):
         Raises:
             RuntimeError: a graph is being recorded for this tensor or ``source``.
         """
-        self._write(Ellipsis, source, "copy_", "make a new tensor instead")
+        self._write(Ellipsis, source, "copy_", "make a new tensor instead, or write under tt.no_grad()")
         return self
 
     def fill_(self, value: float) -> Tensor:
@@ -278,7 +278,10 @@ class Tensor(Operators):
         try:
             self.data[ops.raw_index(index, self.data)] = value
         except ValueError as error:
-            raise ValueError(f"{what}: into shape {self.shape}: {error}") from error
+            raise ValueError(
+                f"{what}: a value of shape {np.shape(value)} does not fit into the place of shape "
+                f"{self.data[ops.raw_index(index, self.data)].shape} (the tensor's is {self.shape})"
+            ) from error
         self.version.count += 1
 
     def check_writable(self, value: Any, what: str, advice: str) -> None:
@@ -288,8 +291,6 @@ class Tensor(Operators):
             raise RuntimeError(
                 f"{what}: an in-place write to a tensor that is part of a graph is not recorded; {advice}"
             )
-        if tracked and self.requires_grad is False and isinstance(value, Tensor):
-            return
 
     # -- containers ---------------------------------------------------------------------------
 
@@ -309,8 +310,7 @@ class Tensor(Operators):
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self.node is not None:
             raise RuntimeError("deepcopy: only leaf tensors can be copied; use .detach() first")
-        out = make(self.data.copy())
-        out.__class__ = type(self)  # type: ignore[assignment]
+        out = make(self.data.copy(), kind=type(self))
         memo[id(self)] = out
         out.requires_grad = self.requires_grad
         out._name = self._name
@@ -332,7 +332,7 @@ class Tensor(Operators):
     def __repr__(self) -> str:
         host = self.device.to_host(self.data)
         parts = [np.array2string(host, separator=", ", prefix="tensor(")]
-        if self.dtype not in (_DEFAULT_DTYPE, np.int64, np.bool_) or not self.size:
+        if self.dtype not in (_DEFAULT_DTYPE, np.bool_) or not self.size:
             parts.append(f"dtype={self.dtype}")
         if self.device.xp is not np:
             parts.append(f"device={self.device.name!r}")
@@ -343,9 +343,9 @@ class Tensor(Operators):
         return f"tensor({', '.join(parts)})"
 
 
-def make(array: Any, node: Any = None) -> Tensor:
+def make(array: Any, node: Any = None, kind: type[Tensor] = Tensor) -> Tensor:
     """A tensor around an existing array (no copy, no checks); ``node`` puts it into a graph."""
-    out = Tensor.__new__(Tensor)
+    out = kind.__new__(kind)
     out.data = array
     out.grad = None
     out.node = node
@@ -358,8 +358,7 @@ def make(array: Any, node: Any = None) -> Tensor:
 def _unpickle(
     kind: type, host: np.ndarray, requires_grad: bool, device_name: str, name: str | None
 ) -> Tensor:
-    out = make(as_array(host, None, device_name))
-    out.__class__ = kind  # type: ignore[assignment]
+    out = make(as_array(host, None, device_name), kind=kind)
     out.requires_grad = requires_grad
     out._name = name
     return out

@@ -36,7 +36,8 @@ def model(name: str) -> Any:
     return models.build(name, **TINY[name])
 
 
-def test_logits_and_loss(model: Any, device: Device) -> None:
+def test_logits_and_loss(name: str, device: Device) -> None:
+    model: Any = models.build(name, **TINY[name])
     logits = model(IDS)
     assert logits.shape == (2, 4, 5) and logits.dtype == np.float32 and logits.device is device
     again, loss = model(IDS, TARGETS)
@@ -168,7 +169,8 @@ def test_a_seed_makes_the_same_model(name: str) -> None:
         np.testing.assert_array_equal(value, states[1][key])
 
 
-def test_wrong_ids_are_named(model: Any, device: Device) -> None:
+def test_wrong_ids_are_named(name: str, device: Device) -> None:
+    model: Any = models.build(name, **TINY[name])
     with pytest.raises(IndexError, match=r"ids: 5 at \(0, 2\) is outside the vocabulary of 5"):
         model([[0, 1, 5]])
     with pytest.raises(IndexError, match=r"ids: -1 at \(1, 0\) is outside the vocabulary of 5"):

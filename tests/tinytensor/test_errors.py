@@ -166,7 +166,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], tuple[type[Exception], ...], tuple[st
     "grad input": (
         lambda: tt.grad(t(2).sum(), [const([1.0])]),
         (RuntimeError, ValueError),
-        ("requires_grad",),
+        ("inputs[0]", "require"),
     ),
     "device": (lambda: t(2).to("moon"), (ValueError, TypeError), ("moon",)),
     "generator": (lambda: tt.dropout(t(2), 0.5, generator=3), (TypeError,), ("generator", "int")),
@@ -180,7 +180,7 @@ def test_error_names_what_is_wrong(name: str) -> None:
     with pytest.raises(kinds) as error:
         statement()
     text = str(error.value)
-    missing = [w for w in words if w not in text]
+    missing = [w for w in words if w.replace(" ", "") not in text.replace(" ", "")]
     assert not missing, f"{missing} not in: {text}"
 
 

@@ -49,7 +49,7 @@ FAULTS: dict[str, tuple[Callable[..., tt.Tensor], tuple[np.ndarray, ...], str]] 
     "factor": (planted(lambda x: x.mean() * 1.0, lambda x: x.sum()), (A,), "factor"),
     "factor of two": (planted(lambda x: x * x, lambda x: 0.5 * x * x), (A,), "factor"),
     "transposed": (
-        planted(lambda x: x * const(SQUARE), lambda x: x * const(SQUARE.T)),
+        planted(lambda x: x * const(SQUARE), lambda x: x.T * const(SQUARE)),
         (SQUARE,),
         "transpos",
     ),

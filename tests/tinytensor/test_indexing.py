@@ -168,6 +168,14 @@ def test_embedding_sums_repeated_ids() -> None:
     close(w.grad, [[0, 0], [111, 222], [0, 0], [5, 6]])
 
 
+def test_embedding_padding_row_gets_no_gradient() -> None:
+    w = leaf(np.arange(8.0).reshape(4, 2))
+    out = tt.embedding(const([1, 2, 1, 0], np.int64), w, padding_idx=1)
+    close(out, [[2, 3], [4, 5], [2, 3], [0, 1]])
+    out.sum().backward()
+    close(w.grad, [[1, 1], [0, 0], [1, 1], [0, 0]])
+
+
 def test_embedding_of_many_repeats_in_float32(rng: np.random.Generator) -> None:
     ids = rng.integers(0, 7, size=(64, 33))
     upstream = rng.normal(size=(64, 33, 5))

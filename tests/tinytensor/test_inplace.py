@@ -56,7 +56,7 @@ WRITES: dict[str, Callable[[tt.Tensor], object]] = {
 @pytest.mark.parametrize("write", WRITES)
 def test_writing_where_a_graph_is_recorded_raises_with_advice(write: str) -> None:
     for target in (leaf([1.0, 2.0]), leaf([1.0, 2.0]) * 1.0):
-        with pytest.raises(RuntimeError, match="no_grad|where|detach"):
+        with pytest.raises(RuntimeError, match="no_grad|where|detach|new tensor"):
             WRITES[write](target)
         close(target, [1.0, 2.0])
 
@@ -148,7 +148,8 @@ def test_copy_takes_arrays_and_checks_shapes() -> None:
     assert x.dtype == np.float32
     with pytest.raises(ValueError) as error:
         x.copy_(const(np.zeros((3, 2))))
-    assert "(2, 3)" in str(error.value) and "(3, 2)" in str(error.value)
+    text = str(error.value).replace(" ", "")
+    assert "(2,3)" in text and "(3,2)" in text
 
 
 def test_tensor_copies_its_input() -> None:

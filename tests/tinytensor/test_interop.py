@@ -157,7 +157,7 @@ def test_repr_is_short_and_says_what_matters(device: Device) -> None:
     assert "1.5" in text and "requires_grad" in text
     big = repr(const(np.zeros((1000, 1000))))
     assert len(big) < 2000 and "float64" in big
-    assert "int64" in repr(const([1], np.int64))
+    assert "int32" in repr(const([1], np.int32))
     inside = repr(leaf([1.0]) * 2)
     assert "mul" in inside
 

@@ -30,7 +30,9 @@ def test_attributes(device: Device) -> None:
     assert not y.is_leaf and y.node is not None and y.node.op.name == "mul"
     assert x.T.shape == (4, 3, 2)
     close(x.T, X.T)
-    assert type(x.numpy()) is np.ndarray
+    assert type(x.detach().numpy()) is np.ndarray
+    with pytest.raises(RuntimeError, match="detach"):
+        x.numpy()  # a NumPy array would lose the gradient
     np.testing.assert_array_equal(x.detach().numpy(), X)
 
 

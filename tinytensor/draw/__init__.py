@@ -114,10 +114,11 @@ def draw(
     """
     from ..tensor import Tensor
 
-    tensors = [tensor] if isinstance(tensor, Tensor) else list(tensor)
+    several = isinstance(tensor, (list, tuple))
+    tensors: list[Tensor] = list(tensor) if several else [tensor]  # type: ignore[list-item]
     if not tensors or not all(isinstance(t, Tensor) for t in tensors):
         kinds = ", ".join(type(t).__name__ for t in tensors) or "an empty sequence"
-        raise TypeError(f"tensor: expected a Tensor or several, got {kinds}")
+        raise TypeError(f"tensor: expected a Tensor or several in a list, got {kinds}")
     if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 0):
         raise ValueError(f"depth: expected None or an integer from 0, got {depth!r}")
     names: Collection[str] | bool = [open] if isinstance(open, str) else open

@@ -27,7 +27,7 @@ COLOURS = {
 FRAMES = ("#f8f9fb", "#f0f3f7", "#e8edf3", "#e0e6ee", "#d8e0ea")  # by depth, for groups
 REFERENCE = "#eef4fd"
 
-SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "pow": "**"}
+SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@"}
 
 
 def to_dot(picture: Picture, direction: str | None = None) -> str:
@@ -46,7 +46,7 @@ def to_dot(picture: Picture, direction: str | None = None) -> str:
 
 def escape(text: str) -> str:
     """Text for an HTML-like label: nothing in it is markup, a DOT escape or a line end."""
-    named = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\\": "&#92;"}
+    named = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\\": "&#92;&#92;"}
     named |= {"\n": "<BR/>", "\t": " "}
     return "".join(named.get(c, c if c.isprintable() else f"&#{0xFFFD};") for c in text)
 
@@ -54,7 +54,7 @@ def escape(text: str) -> str:
 def quote(text: str) -> str:
     """A quoted DOT string that shows exactly this text, for tooltips."""
     text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
-    text = text.replace("&", "&amp;").replace("\\", "&#92;").replace('"', "&quot;")
+    text = text.replace("&", "&amp;").replace("\\", "&#92;&#92;").replace('"', "&quot;")
     return '"' + text.replace("\n", "\\n") + '"'
 
 

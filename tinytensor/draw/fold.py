@@ -164,7 +164,7 @@ class _Body:
                     continue
                 if id(value) not in known:
                     own = value.step is None and all(id(s) in inside for s in readers[id(value)])
-                    if own:
+                    if own and (value.role != INPUT or value.inner):
                         number = value.data if value.role == CONSTANT else None
                         known[id(value)] = ("own", len(known), value.role, value.shape,
                                             value.dtype, str(number))
@@ -182,7 +182,9 @@ class _Body:
             if value.output or any(id(s) not in inside for s in readers.get(id(value), []))
         ]
 
-    def feeds(self, following: _Body) -> tuple[Hashable, ...] | None:
+    def feeds(
+        self, following: _Body, readers: dict[int, list[Step]]
+    ) -> tuple[Hashable, ...] | None:
         """How another equal group follows this one, or None if it does not.
 
         For each of its outer values: the number of the value of this group that it is, or None for
@@ -193,11 +195,14 @@ class _Body:
         wiring: list[Hashable] = []
         for mine, theirs in zip(self.outer, following.outer, strict=True):
             number = self.made.get(id(theirs))
-            if number is None and mine is not theirs:
+            if number is None and mine is not theirs and not (brought(mine) and brought(theirs)):
                 return None
             wiring.append(number)
-        passed = {id(value) for value in following.outer}
-        only = all(id(v) in passed and not v.output for v in self.leaving)
+        both = {id(step) for step in (*self.steps, *following.steps)}
+        only = all(
+            not value.output and all(id(step) in both for step in readers[id(value)])
+            for value in self.leaving
+        )
         return tuple(wiring) if only and any(n is not None for n in wiring) else None
 
     def beside(self, other: _Body, readers: dict[int, list[Step]]) -> bool:
@@ -212,6 +217,11 @@ class _Body:
                 for a, b in zip(self.leaving, other.leaving, strict=True)
             )
         )
+
+
+def brought(value: Value) -> bool:
+    """Is this an input of the module call, and nothing anybody would look for by name?"""
+    return value.step is None and value.role == INPUT and not value.name
 
 
 def merge_repeats(picture: Picture) -> Picture:
@@ -258,7 +268,9 @@ def repeats(
         body = _Body(group, steps, readers)
         how: object = None
         if run:
-            how = run[-1].feeds(body) or ("beside" if run[-1].beside(body, readers) else None)
+            how = run[-1].feeds(body, readers)
+            if how is None and run[-1].beside(body, readers):
+                how = "beside"
         if how is not None and (len(run) == 1 or how == wiring):
             run.append(body)
             wiring = how

@@ -56,6 +56,7 @@ class _Tracer:
         self.made: dict[int, Value] = {}  # by id of node
         self.leaves: dict[int, Value] = {}  # by id of tensor
         self.several: dict[int, Step | list[Value]] = {}  # by id of a node with several outputs
+        self.given: set[int] = set()  # ids of values that opened ops read from outside
         self.kept: list[Any] = []  # tensors of opened ops: their ids must stay taken
         self.group_of: dict[int, Group] = {}  # by id of scope
         nodes = reachable(tensor.node for tensor in outputs)
@@ -95,7 +96,7 @@ class _Tracer:
             there = [(i, value) for i, value in enumerate(read) if value is not None]
             ambiguous = step.fused and sum(value.role == COMPUTED for _, value in there) > 1
             for i, value in there:
-                step.read(value, called(node, i, 1) if ambiguous else "")
+                step.read(value, called(node, i, 1) if ambiguous and value.role == COMPUTED else "")
             self.steps.append(step)
             if several(node.shape):
                 self.several[id(node)] = step
@@ -111,13 +112,17 @@ class _Tracer:
     def operand(self, node: Any, i: int, inner: bool) -> Value | None:
         """What an op reads, or None for an operand left out (no bias, no mask).
 
-        ``inner`` for the ops of an opened one, whose constants are theirs.
+        ``inner`` for the ops of an opened one: their constants are theirs, and were computed from
+        zeros. Elsewhere nobody recorded where a constant was made. Ids, targets and first operands
+        nearly always come from outside the model; masks, tables and zero states from inside.
         """
         parent = node.parents[i]
         if parent is None:
             found = self.constant(node, i)
-            if found is not None:
-                found.inner |= inner or found.dtype == "bool"
+            if found is not None and inner and found.step is None and id(found) not in self.given:
+                found.inner, found.data = True, found.data if found.role == CONSTANT else None
+            elif found is not None and i > 0 and not found.name and "int" not in found.dtype:
+                found.inner = True
             return found
         if is_node(parent):
             return self.made[id(parent)]
@@ -199,6 +204,7 @@ class _Tracer:
         for tensor, value in zip(stand_ins, read, strict=True):
             if tensor is not None and value is not None:
                 self.leaves[id(tensor)] = value
+                self.given.add(id(value))
         self.kept += [stand_ins, results]
         level = -1 if group is None else group.level
         frame = Group(node.op.name, "reference", group, level)
@@ -211,7 +217,7 @@ class _Tracer:
         return True
 
 
-def called(node: Any, i: int, shortest: int = 3) -> str:
+def called(node: Any, i: int, shortest: int = 2) -> str:
     """What a node's op calls an operand: "ids" and "weight" tell something, "x" does not."""
     names = () if getattr(node.op, "variadic", False) else tuple(node.op.inputs)
     return names[i] if i < len(names) and len(names[i]) >= shortest else ""

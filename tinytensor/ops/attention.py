@@ -42,6 +42,7 @@ def _device_name(x: Any) -> str:
     keeps="q k v mask keep weights",
     formula="softmax(q kᵀ · scale + mask) v",
     gradient="dv = wᵀ g; with p = g vᵀ, s = w (p - Σ w p): dq = scale s k, dk = scale sᵀ q, dmask = s",
+    wide=True,
     samples=lambda r: [
         Sample(r(2, 3, 4), r(2, 5, 4), r(2, 5, 2)),
         Sample(r(2, 2, 4, 3), r(2, 2, 4, 3), r(2, 2, 4, 3), None, None, True),
@@ -164,4 +165,11 @@ def scaled_dot_product_attention(
             f"scaled_dot_product_attention: mask: expected booleans (True = may attend) or floats (added to the "
             f"scores), got {mask.dtype}"
         )
+    if mask is not None:
+        want = (q.shape[-2], k.shape[-2])
+        if len(mask.shape) == 0 or any(m not in (1, w) for m, w in zip(mask.shape[::-1], want[::-1], strict=False)):
+            raise ValueError(
+                f"scaled_dot_product_attention: mask: expected a shape that broadcasts to (..., queries, keys) = "
+                f"{want}, got {mask.shape}"
+            )
     return _attention(q, k, v, mask, keep, is_causal=is_causal, dropout=dropout, scale=scale)

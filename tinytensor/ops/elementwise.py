@@ -57,7 +57,7 @@ def _kinked(r: Draw) -> list[Sample]:
 
 @op("x y", formula="x + y", gradient="dx = g, dy = g", samples=_pairs)
 def add(xp, x, y):
-    """Sum."""
+    """Sum, element by element."""
     return x + y
 
 
@@ -66,7 +66,7 @@ add.vjp(x=lambda xp, g, k: g, y=lambda xp, g, k: g)
 
 @op("x y", formula="x - y", gradient="dx = g, dy = -g", samples=_pairs)
 def sub(xp, x, y):
-    """Difference."""
+    """Difference, element by element."""
     return x - y
 
 
@@ -106,7 +106,6 @@ div.vjp(x=lambda xp, g, k: g / k.y, y=lambda xp, g, k: -g * k.x / (k.y * k.y))
         Sample(r.positive(0, 3), r(1, 3)),
         Sample(r(3, 4), 3),
         Sample(r(3), 2),
-        Sample(r(3), 0),
         Sample(2.0, r(3)),
     ],
 )
@@ -135,7 +134,7 @@ pow.vjp(x=_pow_dx, y=_pow_dy)
 
 @op("x", formula="-x", gradient="dx = -g", samples=_ones)
 def neg(xp, x):
-    """Negation."""
+    """Negative of each element."""
     return -x
 
 
@@ -159,7 +158,7 @@ def sign(xp, x):
 
 @op("x", keeps="out", formula="eˣ", gradient="dx = g out", samples=_ones)
 def exp(xp, x):
-    """Exponential."""
+    """Exponential function eˣ, element by element."""
     return xp.exp(x)
 
 
@@ -168,7 +167,7 @@ exp.vjp(x=lambda xp, g, k: g * k.out)
 
 @op("x", keeps="x", formula="ln x", gradient="dx = g / x", samples=_positive)
 def log(xp, x):
-    """Natural logarithm."""
+    """Natural logarithm; minus infinity at 0."""
     return xp.log(x)
 
 
@@ -204,7 +203,7 @@ cos.vjp(x=lambda xp, g, k: -g * xp.sin(k.x))
 
 @op("x", keeps="out", formula="tanh x", gradient="dx = g (1 - out²)", samples=_ones)
 def tanh(xp, x):
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent of each element."""
     return xp.tanh(x)
 
 

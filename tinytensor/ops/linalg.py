@@ -21,6 +21,7 @@ def _product(xp: Any, x: Any, y: Any) -> Any:
     keeps="x y",
     formula="x @ y",
     gradient="dx = g yᵀ, dy = xᵀ g",
+    wide=True,
     samples=lambda r: [
         Sample(r(3, 4), r(4, 2)),
         Sample(r(4), r(4)),
@@ -55,7 +56,7 @@ def _matmul_dx(xp: Any, g: Any, k: Any) -> Any:
     y = k.y
     if y.ndim == 1:
         return g[..., None] * y
-    if len(k.shape(0)) == 1:
+    if len(k.shape_of(0)) == 1:
         return xp.matmul(y, g[..., None])[..., 0]
     return xp.matmul(g, xp.swapaxes(y, -1, -2))
 
@@ -63,10 +64,10 @@ def _matmul_dx(xp: Any, g: Any, k: Any) -> Any:
 def _matmul_dy(xp: Any, g: Any, k: Any) -> Any:
     x = k.x
     if x.ndim == 1:
-        return x[:, None] * g[..., None, :] if len(k.shape(1)) > 1 else x * g
-    if len(k.shape(1)) == 1:
+        return x[:, None] * g[..., None, :] if len(k.shape_of(1)) > 1 else x * g
+    if len(k.shape_of(1)) == 1:
         return xp.matmul(xp.swapaxes(x, -1, -2), g[..., None])[..., 0]
-    if x.ndim > 2 and len(k.shape(1)) == 2:
+    if x.ndim > 2 and len(k.shape_of(1)) == 2:
         # the sum over the stack is part of one product
         return xp.matmul(xp.reshape(x, (-1, x.shape[-1])).T, xp.reshape(g, (-1, g.shape[-1])))
     return xp.matmul(xp.swapaxes(x, -1, -2), g)
@@ -80,6 +81,7 @@ matmul.vjp(x=_matmul_dx, y=_matmul_dy)
     keeps="x weight bias",
     formula="x @ weightᵀ + bias",
     gradient="dx = g weight, dweight = gᵀ x, dbias = Σ g",
+    wide=True,
     samples=lambda r: [
         Sample(r(3, 4), r(2, 4), r(2)),
         Sample(r(2, 3, 4), r(5, 4), r(5)),

@@ -21,6 +21,7 @@ REDUCTIONS = ("mean", "sum", "none")
     keeps="logits target lse",
     formula="-Σ q ln softmax(logits), q = (1 - ε) one_hot(target) + ε / C",
     gradient="dlogits = g (softmax(logits) - q), divided by the number of rows for the mean",
+    wide=True,
     samples=lambda r: [
         Sample(r(4, 3), np.array([0, 2, 1, 2])),
         Sample(r(2, 3, 5), r.ints(5, 2, 3)),

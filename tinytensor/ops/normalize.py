@@ -14,7 +14,7 @@ _INF = math.inf
 
 
 def _rows(r: Draw) -> list[Sample]:
-    return [Sample(r(3, 4)), Sample(r(3, 4), 0), Sample(3 * r(2, 3, 4), 1), Sample(r(5)), Sample(r(2, 1)), Sample(r(0, 3))]
+    return [Sample(r(3, 4)), Sample(r(3, 4), 0), Sample(3 * r(2, 3, 4), 1), Sample(r(5)), Sample(r(2, 1), 0), Sample(r(0, 3))]
 
 
 def stable_exp(xp: Any, x: Any, axis: int) -> tuple[Any, Any, Any]:
@@ -31,7 +31,7 @@ def stable_exp(xp: Any, x: Any, axis: int) -> tuple[Any, Any, Any]:
     return out, xp.sum(out, axis=axis, keepdims=True) + empty, m
 
 
-@op("x", keeps="out", formula="eˣ / Σ eˣ", gradient="dx = out (g - Σ g out)", samples=_rows)
+@op("x", keeps="out", formula="eˣ / Σ eˣ", gradient="dx = out (g - Σ g out)", wide=True, samples=_rows)
 def softmax(xp, x, axis=-1):
     """Positive weights that add up to 1 along ``axis``, computed without overflow.
 
@@ -68,7 +68,7 @@ def _softmax(x: Any, axis: int = -1) -> Any:
     return exps / total
 
 
-@op("x", keeps="out", formula="x - ln Σ eˣ", gradient="dx = g - eᵒᵘᵗ Σ g", samples=_rows)
+@op("x", keeps="out", formula="x - ln Σ eˣ", gradient="dx = g - eᵒᵘᵗ Σ g", wide=True, samples=_rows)
 def log_softmax(xp, x, axis=-1):
     """Logarithm of the softmax along ``axis``, computed without overflow or log 0.
 
@@ -98,6 +98,7 @@ def _log_softmax(x: Any, axis: int = -1) -> Any:
     keeps="x weight bias mean rstd",
     formula="(x - mean) / √(var + eps) · weight + bias",
     gradient="dx = rstd (h - mean h - x̂ mean(h x̂)) with h = g weight; dweight = Σ g x̂; dbias = Σ g",
+    wide=True,
     samples=lambda r: [
         Sample(r(3, 4), r(4), r(4)),
         Sample(r(2, 3, 5), r(5), r(5), 1e-3),

@@ -31,6 +31,7 @@ def _check(x_proj: Any, h0: Any, w_hh: Any, gates: int) -> None:
     keeps="x_proj h0 w_hh out",
     formula="hₜ = f(x_projₜ + hₜ₋₁ w_hhᵀ)",
     gradient="back through time: aₜ = f'(.) (gₜ + aₜ₊₁ w_hh); dw_hh = Σ aₜᵀ hₜ₋₁",
+    wide=True,
     samples=lambda r: [Sample(r(4, 2, 3), r(2, 3), r(3, 3)), Sample(r(3, 1, 2), r(1, 2), r(2, 2), "relu"), Sample(r(1, 2, 2), r(2, 2), r(2, 2))],
 )
 def rnn(xp, x_proj, h0, w_hh, nonlinearity="tanh"):
@@ -88,6 +89,7 @@ def _rnn(x_proj: Any, h0: Any, w_hh: Any, nonlinearity: str = "tanh") -> Any:
     outputs=2,
     formula="i f g o = x_projₜ + hₜ₋₁ w_hhᵀ; cₜ = σ(f) cₜ₋₁ + σ(i) tanh(g); hₜ = σ(o) tanh(cₜ)",
     gradient="back through time, gate by gate; dw_hh = Σ aₜᵀ hₜ₋₁",
+    wide=True,
     samples=lambda r: [Sample(r(4, 2, 12), r(2, 3), r(2, 3), r(12, 3)), Sample(r(1, 1, 8), r(1, 2), r(1, 2), r(8, 2))],
 )
 def lstm(xp, x_proj, h0, c0, w_hh):

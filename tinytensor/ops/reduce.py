@@ -32,7 +32,7 @@ def _normal(axis: Axis) -> Axis:
 
 def _spread(xp: Any, g: Any, k: Any) -> Any:
     """The output's gradient at every element it was reduced from."""
-    shape = k.shape()
+    shape = k.shape_of()
     return xp.broadcast_to(xp.reshape(g, keepdims_shape(shape, k.axis)), shape)
 
 
@@ -65,7 +65,7 @@ def _extreme(r: Draw) -> list[Sample]:
     ]
 
 
-@op("x", formula="Σ x", gradient="dx = g, spread over the reduced axes", samples=_with_empty)
+@op("x", formula="Σ x", gradient="dx = g, spread over the reduced axes", wide=True, samples=_with_empty)
 def sum(xp, x, axis=None, keepdims=False):
     """Sum of elements over ``axis``."""
     return xp.sum(x, axis=_normal(axis), keepdims=keepdims)
@@ -74,13 +74,13 @@ def sum(xp, x, axis=None, keepdims=False):
 sum.vjp(x=_spread)
 
 
-@op("x", formula="Σ x / n", gradient="dx = g / n, spread over the reduced axes", samples=_samples)
+@op("x", formula="Σ x / n", gradient="dx = g / n, spread over the reduced axes", wide=True, samples=lambda r: [*_samples(r), Sample(r(0, 3), 1)])
 def mean(xp, x, axis=None, keepdims=False):
     """Arithmetic mean over ``axis``."""
     return xp.mean(x, axis=_normal(axis), keepdims=keepdims)
 
 
-mean.vjp(x=lambda xp, g, k: _spread(xp, g / count(k.shape(), k.axis), k))
+mean.vjp(x=lambda xp, g, k: _spread(xp, g / count(k.shape_of(), k.axis), k))
 
 
 @op(
@@ -88,7 +88,8 @@ mean.vjp(x=lambda xp, g, k: _spread(xp, g / count(k.shape(), k.axis), k))
     keeps="x",
     formula="Σ (x - mean x)² / (n - ddof)",
     gradient="dx = g 2 (x - mean x) / (n - ddof)",
-    samples=lambda r: [Sample(r(3, 4)), Sample(r(3, 4), 0), Sample(r(3, 4), -1, True, 1), Sample(r(2, 3, 4), (0, 2)), Sample(r(4), None, False, 1), Sample(r())],
+    wide=True,
+    samples=lambda r: [Sample(r(3, 4)), Sample(r(3, 4), 0), Sample(r(3, 4), -1, True, 1), Sample(r(2, 3, 4), (0, 2)), Sample(r(4), None, False, 1)],
 )
 def var(xp, x, axis=None, keepdims=False, ddof=0):
     """Variance over ``axis``, dividing by ``n - ddof`` (NumPy's convention: ddof 0 by default)."""
@@ -100,7 +101,7 @@ def var(xp, x, axis=None, keepdims=False, ddof=0):
 @var.vjp
 def _var_vjp(xp: Any, g: Any, k: Any) -> Any:
     centred = k.x - xp.mean(k.x, axis=k.axis, keepdims=True)
-    return (_spread(xp, g * (2 / (count(k.shape(), k.axis) - k.ddof)), k) * centred,)
+    return (_spread(xp, g * (2 / (count(k.shape_of(), k.axis) - k.ddof)), k) * centred,)
 
 
 @var.reference_is
@@ -111,7 +112,7 @@ def _var(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> An
 
 def _to_extreme(xp: Any, g: Any, k: Any) -> Any:
     """g to the extreme element, shared evenly among ties so that it still adds up to g."""
-    shape = k.shape()
+    shape = k.shape_of()
     hit = k.x == xp.reshape(k.out, keepdims_shape(shape, k.axis))
     ties = xp.sum(hit, axis=k.axis, keepdims=True)
     return xp.where(hit, _spread(xp, g, k) / ties.astype(g.dtype), 0.0)

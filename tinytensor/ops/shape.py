@@ -31,7 +31,7 @@ def _reshape(xp, x, shape):
     return x.reshape(shape)
 
 
-_reshape.vjp(x=lambda xp, g, k: xp.reshape(g, k.shape()))
+_reshape.vjp(x=lambda xp, g, k: xp.reshape(g, k.shape_of()))
 
 
 def reshape(x: Any, *shape: Any) -> Any:
@@ -73,7 +73,12 @@ def transpose(x: Any, *axes: Any) -> Any:
 
 def permute(x: Any, *axes: Any) -> Any:
     """The axes of ``x`` in the given order, all of them named: ``permute(x, 0, 2, 1)``. A view."""
-    return _transpose(x, axes=_ints(axes))
+    order = _ints(axes)
+    if sorted(a % x.ndim if -x.ndim <= a < x.ndim else a for a in order) != list(range(x.ndim)):
+        raise ValueError(
+            f"permute: axes: expected each of the axes 0 to {x.ndim - 1} of shape {x.shape} once, got {order}"
+        )
+    return _transpose(x, axes=order)
 
 
 @op(
@@ -103,7 +108,7 @@ def squeeze(xp, x, axis=None):
     return xp.squeeze(x, axis)
 
 
-squeeze.vjp(x=lambda xp, g, k: xp.reshape(g, k.shape()))
+squeeze.vjp(x=lambda xp, g, k: xp.reshape(g, k.shape_of()))
 
 
 @op(
@@ -118,7 +123,7 @@ def expand_dims(xp, x, axis):
     return xp.expand_dims(x, axis)
 
 
-expand_dims.vjp(x=lambda xp, g, k: xp.reshape(g, k.shape()))
+expand_dims.vjp(x=lambda xp, g, k: xp.reshape(g, k.shape_of()))
 
 
 @op(

@@ -1,0 +1,35 @@
+"""Training on text: optimisers, schedules, data, checkpoints, the trainer, the command line."""
+
+from .checkpoint import Checkpoint, CheckpointError
+from .config import ConfigError, TrainConfig
+from .data import CharTokenizer, DataError, TokenStream, default_corpus, load_text
+from .optim import SGD, Adam, AdamW, Optimizer, clip_grad_norm, param_groups
+from .plot import plot_losses
+from .sample import load_model, sample_text, stream_text
+from .schedule import CosineWarmup
+from .trainer import Trainer, TrainingError
+
+__all__ = [
+    "Adam",
+    "AdamW",
+    "CharTokenizer",
+    "Checkpoint",
+    "CheckpointError",
+    "ConfigError",
+    "CosineWarmup",
+    "DataError",
+    "Optimizer",
+    "SGD",
+    "TokenStream",
+    "TrainConfig",
+    "Trainer",
+    "TrainingError",
+    "clip_grad_norm",
+    "default_corpus",
+    "load_model",
+    "load_text",
+    "param_groups",
+    "plot_losses",
+    "sample_text",
+    "stream_text",
+]

@@ -1,0 +1,93 @@
+"""Text from a trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .. import Generator
+from ..models import MODELS, LanguageModel, build, stream
+from .checkpoint import Checkpoint, CheckpointError, load, locate
+from .data import CharTokenizer
+
+
+def restore_model(saved: Checkpoint, file: Path) -> tuple[LanguageModel[Any], CharTokenizer]:
+    """The model and the tokenizer of a checkpoint.
+
+    Raises:
+        CheckpointError: its parts do not fit together; the message names ``file``.
+    """
+    try:
+        tokenizer = CharTokenizer(saved.meta["symbols"])
+        name, config = saved.meta["model"]["name"], dict(saved.meta["model"]["config"])
+        if name not in MODELS:
+            raise ValueError(f"no model is called {name!r}")
+        if config.get("vocab_size") != len(tokenizer):
+            raise ValueError(f"{config.get('vocab_size')} symbols, but {len(tokenizer)} characters")
+        model = build(name, **config)
+        model.load_state_dict(saved.weights)
+    except (KeyError, TypeError, ValueError, AttributeError, MemoryError) as error:
+        reason = " ".join(str(error).split())
+        raise CheckpointError(f"checkpoint: {file} does not fit together: {reason}") from None
+    if "\n" in tokenizer:
+        model.start_id = int(tokenizer.encode("\n")[0])
+    return model, tokenizer
+
+
+def load_model(path: str | Path) -> tuple[LanguageModel[Any], CharTokenizer]:
+    """The model and the tokenizer of a checkpoint, or of the run in a folder, on the CPU.
+
+    Raises:
+        CheckpointError: it cannot be read, or does not fit together.
+    """
+    file = locate(path)
+    return restore_model(load(file), file)
+
+
+def stream_text(
+    model: LanguageModel[Any],
+    tokenizer: CharTokenizer,
+    prompt: str = "",
+    length: int = 300,
+    temperature: float = 0.8,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    rng: Generator | None = None,
+    unknown: str | None = None,
+) -> Iterator[str]:
+    """The characters that follow ``prompt``, one by one as they are drawn.
+
+    Args:
+        model, tokenizer: from :func:`load_model` or a trainer.
+        prompt: what comes before; empty starts as after a newline.
+        length: how many characters.
+        temperature, top_k, top_p: see :func:`tinytensor.models.generate`.
+        rng: source of randomness, the generator named "sample" if None.
+        unknown: for characters of the prompt that the model does not know, see
+            :meth:`CharTokenizer.encode`.
+
+    Raises:
+        DataError: an unknown character. ValueError: a setting out of range.
+    """
+    ids = tokenizer.encode(prompt, unknown)[None]
+    steps = stream(model, ids, length, temperature, top_k, top_p, rng)
+    return (tokenizer.decode(new) for new in steps)
+
+
+def sample_text(
+    model: LanguageModel[Any],
+    tokenizer: CharTokenizer,
+    prompt: str = "",
+    length: int = 300,
+    temperature: float = 0.8,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    rng: Generator | None = None,
+    unknown: str | None = None,
+) -> str:
+    """What :func:`stream_text` yields, as one string, without the prompt."""
+    parts = stream_text(
+        model, tokenizer, prompt, length, temperature, top_k, top_p, rng, unknown
+    )
+    return "".join(parts)
