@@ -122,11 +122,8 @@ def _random(
     device: Where,
     requires_grad: bool,
 ) -> Tensor:
-    if generator is not None and not isinstance(generator, random.Generator):
-        raise TypeError(f"generator: expected a tt.Generator, got {type(generator).__name__}")
-    source = generator or random.generator("init")
     draw_as = np.float64 if np.dtype(dtype) == np.float64 else np.float32
-    host = getattr(source, method)(_shape(shape), dtype=draw_as).astype(dtype)
+    host = getattr(random.source(generator, "init"), method)(_shape(shape), dtype=draw_as).astype(dtype)
     dev = default_device() if device is None else get_device(device)
     return _leaf(dev.from_host(host), requires_grad)
 

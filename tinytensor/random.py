@@ -77,6 +77,15 @@ def generator(name: str) -> Generator:
     return _generators[name]
 
 
+def source(given: Generator | None, name: str) -> Generator:
+    """The generator that was given, or else the named one. Raises TypeError for anything else."""
+    if given is None:
+        return generator(name)
+    if not isinstance(given, Generator):
+        raise TypeError(f"generator: expected a tt.Generator or None, got {type(given).__name__}")
+    return given
+
+
 def manual_seed(seed: int) -> None:
     """Seed the four named generators, each with a stream of its own derived from ``seed``."""
     for i, name in enumerate(NAMES):

@@ -279,7 +279,7 @@ class Tensor(Operators):
             self.data[ops.raw_index(index, self.data)] = value
         except ValueError as error:
             raise ValueError(
-                f"{what}: a value of shape {np.shape(value)} does not fit into the place of shape "
+                f"{what}: a value of shape {getattr(value, 'shape', ())} does not fit into the place of shape "
                 f"{self.data[ops.raw_index(index, self.data)].shape} (the tensor's is {self.shape})"
             ) from error
         self.version.count += 1
@@ -386,6 +386,8 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
     dev = device(where) if where is not None else None
     if type(data) in BY_TYPE or isinstance(data, np.ndarray):
         home = device_of(data)
+        if data.dtype.kind not in "fiub":
+            raise TypeError(f"data: expected real numbers or booleans, got an array of dtype {data.dtype}")
         if dev is None:
             # an array passed by hand goes where new tensors go, unless it is on a GPU already
             dev = default_device() if home.xp is np else home
@@ -403,10 +405,10 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
             raise TypeError(f"data: expected numbers or evenly nested lists of numbers ({error})") from error
         if dtype is None and host.dtype.kind == "f":
             dtype = _DEFAULT_DTYPE
-        if host.dtype.kind in "OUSV":
-            raise TypeError(f"data: expected numbers, got {type(data).__name__} with dtype {host.dtype}")
         if dtype is None and host.size == 0 and isinstance(data, (list, tuple)):
             dtype = _DEFAULT_DTYPE
+        if host.dtype.kind not in "fiub":
+            raise TypeError(f"data: expected real numbers or booleans, got {type(data).__name__} of dtype {host.dtype}")
         dev = dev or default_device()
         array = dev.from_host(host if dtype is None else host.astype(dtype))
     if array.dtype.kind not in "fiub":

@@ -37,17 +37,17 @@ class TrainConfig:
         ConfigError: a value of the wrong type or out of range.
     """
 
-    data: str | None = setting(None, "Text file in UTF-8 [default: the help topics of Python]")
-    out: str | None = setting(None, "Folder of the run [default: runs/MODEL, or the next free one]")
+    data: str | None = setting(None, "Text file in UTF-8 (default: the help topics of Python)")
+    out: str | None = setting(None, "Folder of the run (default: runs/MODEL, or the next free one)")
     model: str = setting("gpt", "gpt, lstm or rnn")
 
-    n_layer: int | None = setting(None, "Layers [default: gpt 4, lstm and rnn 2]", 1)
-    n_head: int | None = setting(None, "Attention heads of a gpt [default: 4]", 1)
-    n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding [default: 128]", 1)
-    n_hidden: int | None = setting(None, "State of an lstm or rnn [default: 240, 480]", 1)
+    n_layer: int | None = setting(None, "Layers (default: gpt 4, lstm and rnn 2)", 1)
+    n_head: int | None = setting(None, "Attention heads of a gpt (default: 4)", 1)
+    n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
+    n_hidden: int | None = setting(None, "State of an lstm or rnn (default: 240, 480)", 1)
     block_size: int = setting(64, "Symbols in a training block, a gpt's longest context", 1)
     dropout: float = setting(0.0, "Dropout probability", 0.0, 1.0)
-    bias: bool | None = setting(None, "Biases in a gpt's layers [default: no-bias]")
+    bias: bool | None = setting(None, "Biases in a gpt's layers (default: no-bias)")
     tie_weights: bool | None = setting(None, "Share an lstm's or rnn's embedding with its head")
 
     steps: int = setting(3000, "Training steps", 1)
@@ -55,7 +55,7 @@ class TrainConfig:
     accumulate: int = setting(1, "Batches whose gradients are averaged for one step", 1)
     optimizer: str = setting("adamw", "adamw or sgd")
     lr: float = setting(1e-3, "Learning rate at its peak", 0.0)
-    min_lr: float | None = setting(None, "Learning rate at the end [default: lr / 10]", 0.0)
+    min_lr: float | None = setting(None, "Learning rate at the end (default: lr / 10)", 0.0)
     warmup: int = setting(100, "Steps in which the learning rate rises", 0)
     beta1: float = setting(0.9, "Decay of AdamW's mean of gradients, SGD's momentum", 0.0)
     beta2: float = setting(0.99, "Decay of AdamW's mean of squares", 0.0)

@@ -195,6 +195,7 @@ def test_moving_a_model(model: Any, other_device: Device) -> None:
     loss.backward()
     assert logits.device is other_device
     np.testing.assert_allclose(values_of(logits), want, atol=1e-5)
+    assert model(tt.tensor(IDS), tt.tensor(TARGETS))[1].device is other_device, "ids follow"
     got = model.generate([1, 2], 8, temperature=0)
     assert type(got) is np.ndarray
     np.testing.assert_array_equal(got, text)

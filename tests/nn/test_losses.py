@@ -123,3 +123,15 @@ def test_nll_errors() -> None:
     assert nn.nll_loss(logs, [-100, -100]).item() == 0
     with pytest.raises(ValueError, match="delta: expected a number > 0"):
         nn.huber_loss(logs, logs, delta=0)
+
+
+def test_host_targets_follow_the_prediction(other_device: Device, rng: np.random.Generator) -> None:
+    x = tt.tensor(rng.standard_normal((2, 3)).astype(np.float32), device=other_device)
+    x.requires_grad_(True)
+    y = rng.random((2, 3))
+    for loss in LOSSES.values():
+        assert loss(x, y).device is other_device
+    out = nn.nll_loss(tt.log_softmax(x, axis=-1), [1, -100])
+    assert out.device is other_device
+    out.backward()
+    assert x.grad is not None and x.grad.dtype == np.float32

@@ -190,6 +190,18 @@ def test_parameter_wants_gradients_and_copies_arrays() -> None:
         nn.Parameter(np.array([1, 2]))
 
 
+def test_parameter_stays_where_its_tensor_is(other_device: Device) -> None:
+    here, there = tt.ones((2,)), tt.ones((2,), device=other_device)
+    assert nn.Parameter(there).device is other_device
+    with other_device:
+        assert nn.Parameter(here).device is here.device
+        assert nn.Parameter([1.0]).device is other_device
+        layer = nn.Linear(2, 2)
+    assert layer.weight.device is other_device
+    layer.load_state_dict({"weight": np.eye(2), "bias": tt.zeros((2,))})
+    np.testing.assert_array_equal(values_of(layer(there)), [1, 1])
+
+
 def test_modes_zero_grad_freezing_and_apply() -> None:
     net = Net()
     net(tt.ones((1, 2))).sum().backward()

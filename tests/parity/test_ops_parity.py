@@ -101,7 +101,9 @@ def _attention(
     if mask is not None:
         allowed = allowed & mask
     # a row that is closed completely gives zeros here and NaN in torch
-    weights = scores.masked_fill(~allowed, -1e300).softmax(-1) * allowed.any(-1, keepdim=True)
+    weights = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-1) * allowed.any(
+        -1, keepdim=True
+    )
     weights = weights if keep is None else weights * keep / (1 - dropout)
     return weights @ v
 
@@ -252,7 +254,9 @@ def by_torch(case: Case, dtype: Any) -> tuple[list[np.ndarray], list[np.ndarray 
     wanted = [y for y in outputs if y.requires_grad]
     gradients: list[Any] = [None] * len(floats)
     if wanted and floats and case.op.differentiable:
-        upstream = [torch.from_numpy(c.astype(dtype)) for c in case.cotangents(outputs) if c is not None]
+        upstream = [
+            torch.from_numpy(c.astype(dtype)) for c in case.cotangents(outputs) if c is not None
+        ]
         gradients = list(torch.autograd.grad(wanted, floats, upstream, allow_unused=True))
     return values, [None if g is None else g.numpy() for g in gradients]
 

@@ -81,7 +81,10 @@ def test_samples_of_binary_ops_cover_the_shapes_that_break(name: str) -> None:
     shapes = [tuple(a.shape for a in c.arrays) for c in cases(registry.OPS[name])]
     pairs = [s for s in shapes if len(s) == 2]
     one_against_many = [
-        1 in (x, y) and x != y for s in pairs if len(s[0]) == len(s[1]) for x, y in zip(*s, strict=True)
+        1 in (x, y) and x != y
+        for s in pairs
+        if len(s[0]) == len(s[1])
+        for x, y in zip(*s, strict=True)
     ]
     assert any(one_against_many), "no size-1 axis against a longer one"
     assert any(len(x) != len(y) for x, y in pairs), "no operands of different ndim"
@@ -126,7 +129,9 @@ def test_gradients_equal_finite_differences(op: Any) -> None:
 
         def total(*arrays: np.ndarray, case: Case = case, weights: list = weights) -> float:
             outputs = case.values(*arrays)
-            return sum(np.sum(y * w) for y, w in zip(outputs, weights, strict=True) if w is not None)
+            return sum(
+                np.sum(y * w) for y, w in zip(outputs, weights, strict=True) if w is not None
+            )
 
         if all(w is None for w in weights):
             continue
@@ -147,7 +152,9 @@ def test_gradients_have_the_shape_and_dtype_of_their_operand(op: Any, device: De
             if not outputs or not floats:
                 continue
             upstream = [tt.ones_like(y) for y in outputs]
-            for x, g in zip(floats, tt.grad(outputs, floats, upstream, allow_unused=True), strict=True):
+            for x, g in zip(
+                floats, tt.grad(outputs, floats, upstream, allow_unused=True), strict=True
+            ):
                 if g is not None:
                     assert (g.shape, g.dtype) == (x.shape, x.dtype), case.sample
                     assert isinstance(g.data, device.array_type)
@@ -173,7 +180,9 @@ def test_float32_gradients_equal_float64_ones(op: Any) -> None:
             assert (a is None) == (b is None)
             if a is not None and b is not None:
                 scale = max(1.0, float(np.abs(b).max(initial=0)))
-                np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-4 * scale, err_msg=str(case.sample))
+                np.testing.assert_allclose(
+                    a, b, rtol=2e-3, atol=2e-4 * scale, err_msg=str(case.sample)
+                )
 
 
 @every_fused
@@ -237,7 +246,11 @@ def test_second_order(op: Any) -> None:
             if g is not None:
                 np.testing.assert_allclose(host(g), host(p), rtol=1e-8, atol=1e-10)
         total = sum(
-            ((g * tt.tensor(w)).sum() for g, w in zip(first, second_weights, strict=True) if g is not None),
+            (
+                (g * tt.tensor(w)).sum()
+                for g, w in zip(first, second_weights, strict=True)
+                if g is not None
+            ),
             tt.tensor(np.array(0.0)),
         )
         got: list[Any] = [None] * len(floats)
@@ -247,7 +260,9 @@ def test_second_order(op: Any) -> None:
         def scalar(*arrays: np.ndarray, case: Case = case, weights: list = second_weights) -> float:
             xs = [tt.tensor(a, requires_grad=True) for a in arrays]
             gs = gradient(*xs, case=case)
-            return sum(np.sum(host(g) * w) for g, w in zip(gs, weights, strict=True) if g is not None)
+            return sum(
+                np.sum(host(g) * w) for g, w in zip(gs, weights, strict=True) if g is not None
+            )
 
         expected = numeric_gradients(scalar, case.arrays, np.array(1.0))
         for a, b in zip(got, expected, strict=True):
@@ -284,11 +299,17 @@ def test_operands_are_never_written_to(op: Any, device: Device) -> None:
             tt.grad(wanted, floats, upstream, allow_unused=True, retain_graph=True)
             tt.grad(wanted, floats, upstream, allow_unused=True)
             for u, s in zip(upstream, sent, strict=True):
-                np.testing.assert_array_equal(host(u), s, err_msg="the upstream gradient was changed")
+                np.testing.assert_array_equal(
+                    host(u), s, err_msg="the upstream gradient was changed"
+                )
         for x, b in zip(floats, before, strict=True):
-            np.testing.assert_array_equal(host(x), b, err_msg=f"an operand was changed: {case.sample}")
+            np.testing.assert_array_equal(
+                host(x), b, err_msg=f"an operand was changed: {case.sample}"
+            )
         for y, k in zip(outputs, kept, strict=True):
-            np.testing.assert_array_equal(host(y), k, err_msg=f"an output was changed: {case.sample}")
+            np.testing.assert_array_equal(
+                host(y), k, err_msg=f"an output was changed: {case.sample}"
+            )
 
 
 @every_gradient
@@ -305,7 +326,9 @@ def test_gradients_share_no_memory(op: Any, device: Device) -> None:
         if len(outputs) == 1:
             total.backward(upstream[0])
         else:
-            sum(((y * u).sum() for y, u in zip(outputs, upstream, strict=True)), tt.tensor(0.0)).backward()
+            sum(
+                ((y * u).sum() for y, u in zip(outputs, upstream, strict=True)), tt.tensor(0.0)
+            ).backward()
         grads = [x.grad for x in floats if x.grad is not None]
         others = [*floats, *outputs, *upstream, *kept]
         for i, g in enumerate(grads):

@@ -189,8 +189,8 @@ def keep_mask(x: Any, shape: tuple[int, ...], p: float, generator: random.Genera
 
     if not 0 <= p < 1:
         raise ValueError(f"p: expected a probability 0 <= p < 1, got {p}")
-    source = generator or random.generator("dropout")
-    return make(x.device.from_host(source.random(shape, dtype="float32") >= p))
+    drawn = random.source(generator, "dropout").random(shape, dtype="float32")
+    return make(x.device.from_host(drawn >= p))
 
 
 def dropout(

@@ -1,0 +1,86 @@
+"""What ``tinytensor info`` shows."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import numpy as np
+
+from .. import __version__, cuda
+from .checkpoint import load, locate
+from .sample import restore_model
+
+
+def environment_facts() -> dict[str, str]:
+    """Versions, BLAS, GPU and renderer of this machine, in the order to show them."""
+    import importlib.metadata
+
+    def of(package: str) -> str:
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            return "not installed"
+
+    facts = {"tinytensor": __version__, "Python": platform.python_version()}
+    facts["system"] = platform.platform()
+    facts["NumPy"] = np.__version__
+    facts["BLAS"] = blas()
+    for name in ("scipy", "safetensors", "rich", "typer", "matplotlib", "graphviz"):
+        facts[name] = of(name)
+    facts["CUDA"] = cuda.why_not() or "available"
+    from ..draw.render import renderer
+
+    facts["pictures"] = str(renderer() or "no Graphviz: .gv text only")
+    return facts
+
+
+def blas() -> str:
+    """The matrix library of NumPy and, where threadpoolctl can tell, its kernel and threads."""
+    try:
+        from threadpoolctl import threadpool_info
+    except ImportError:
+        pass
+    else:
+        for pool in threadpool_info():
+            if pool.get("user_api") == "blas":
+                kernel = pool.get("architecture", "unknown kernel")
+                return (
+                    f"{pool.get('internal_api')} {pool.get('version')}, {kernel}, "
+                    f"{pool.get('num_threads')} threads"
+                )
+    try:
+        library = np.show_config(mode="dicts")["Build Dependencies"]["blas"]  # type: ignore[index, call-overload]
+        return f"{library['name']} {library['version']}"
+    except (TypeError, KeyError):
+        return "unknown"
+
+
+def checkpoint_facts(path: str | Path) -> dict[str, str]:
+    """What a checkpoint holds, in the order to show it.
+
+    Raises:
+        CheckpointError: it cannot be read, or does not fit together.
+    """
+    file = locate(path)
+    saved = load(file)
+    model, tokenizer = restore_model(saved, file)
+    config = saved.meta.get("config")
+    config = config if isinstance(config, dict) else {}
+    train, val = saved.history.get("train"), saved.history.get("val")
+    facts = {
+        "file": f"{file} ({file.stat().st_size / 1e6:.1f} MB)",
+        "model": f"{type(model).__name__}, {model.num_parameters():,} parameters",
+        **{f"  {name}": str(value) for name, value in model.config.to_dict().items()},
+        "data": str(config.get("data") or "the help topics of Python"),
+        "symbols": f"{len(tokenizer)}: {tokenizer.symbols!r}",
+        "step": f"{saved.meta.get('step')} of {config.get('steps')}",
+    }
+    if train is not None and train.size:
+        facts["training loss"] = f"{train[-50:].mean():.4f} (mean of the last {min(50, train.size)})"
+    if val is not None and val.size:
+        facts["validation loss"] = f"{val[-1, 1]:.4f} at step {int(val[-1, 0])}"
+    for name in ("optimizer", "lr", "min_lr", "batch_size", "accumulate", "weight_decay", "seed"):
+        if name in config:
+            facts[name] = str(config[name])
+    return facts
