@@ -1,10 +1,10 @@
 """tinytensor: reverse-mode automatic differentiation written by hand on NumPy (and CuPy).
 
-    >>> import tinytensor as tt
-    >>> x = tt.tensor([1.0, 2.0], requires_grad=True)
-    >>> (x * x).sum().backward()
-    >>> x.grad
-    tensor([2., 4.])
+>>> import tinytensor as tt
+>>> x = tt.tensor([1.0, 2.0], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([2., 4.])
 """
 
 import os as _os
@@ -30,8 +30,81 @@ from .creation import (
 from .device import Device, default_device, device, set_default_device
 from .draw import draw
 from .gradcheck import gradcheck
-from .ops import *  # noqa: F403
-from .ops import PUBLIC as _PUBLIC
+from .ops import (
+    abs,
+    add,
+    all,
+    any,
+    argmax,
+    argmin,
+    astype,
+    broadcast_to,
+    clip,
+    concat,
+    copy,
+    cos,
+    cross_entropy,
+    div,
+    dropout,
+    embedding,
+    equal,
+    erf,
+    exp,
+    expand_dims,
+    gelu,
+    getitem,
+    greater,
+    greater_equal,
+    isfinite,
+    isnan,
+    layer_norm,
+    less,
+    less_equal,
+    linear,
+    log,
+    log_softmax,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    lstm,
+    masked_fill,
+    matmul,
+    max,
+    maximum,
+    mean,
+    min,
+    minimum,
+    mul,
+    neg,
+    not_equal,
+    one_hot,
+    permute,
+    pow,
+    relu,
+    reshape,
+    rnn,
+    scaled_dot_product_attention,
+    sigmoid,
+    sign,
+    silu,
+    sin,
+    softmax,
+    split,
+    sqrt,
+    squeeze,
+    stack,
+    sub,
+    sum,
+    swapaxes,
+    take_along_axis,
+    tanh,
+    transpose,
+    tril,
+    triu,
+    var,
+    where,
+)
 from .random import Generator, manual_seed
 from .tensor import Tensor, tensor
 
@@ -43,11 +116,19 @@ multiply = ops.mul
 float32, float64, int64, bool_ = "float32", "float64", "int64", "bool"
 
 __all__ = [
-    "Device", "Generator", "Tensor", "arange", "cuda", "default_device", "device", "draw", "empty",
-    "empty_like", "enable_grad", "eye", "full", "full_like", "grad", "gradcheck", "is_grad_enabled",
-    "manual_seed", "no_grad", "ones", "ones_like", "ops", "rand", "rand_like", "randn", "randn_like",
-    "random", "registry", "set_default_device", "set_grad_enabled", "tensor", "zeros", "zeros_like",
-    *_PUBLIC,
+    "Device", "Generator", "Tensor", "abs", "add", "all", "any", "arange", "argmax", "argmin",
+    "astype", "broadcast_to", "clip", "concat", "copy", "cos", "cross_entropy", "cuda",
+    "default_device", "device", "div", "draw", "dropout", "embedding", "empty", "empty_like",
+    "enable_grad", "equal", "erf", "exp", "expand_dims", "eye", "full", "full_like", "gelu",
+    "getitem", "grad", "gradcheck", "greater", "greater_equal", "is_grad_enabled", "isfinite",
+    "isnan", "layer_norm", "less", "less_equal", "linear", "log", "log_softmax", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "lstm", "manual_seed", "masked_fill", "matmul",
+    "max", "maximum", "mean", "min", "minimum", "mul", "neg", "no_grad", "not_equal", "one_hot",
+    "ones", "ones_like", "ops", "permute", "pow", "rand", "rand_like", "randn", "randn_like",
+    "random", "registry", "relu", "reshape", "rnn", "scaled_dot_product_attention",
+    "set_default_device", "set_grad_enabled", "sigmoid", "sign", "silu", "sin", "softmax",
+    "split", "sqrt", "squeeze", "stack", "sub", "sum", "swapaxes", "take_along_axis", "tanh",
+    "tensor", "transpose", "tril", "triu", "var", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 

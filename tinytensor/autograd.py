@@ -402,7 +402,11 @@ def _reference_vjp(node: Node, g: Any) -> list[tuple[Any, Any, bool]]:
         cotangents = g if isinstance(g, tuple) else (g,)
         pairs = [(o, c) for o, c in zip(outs, cotangents, strict=True) if o.requires_grad]
         grads = backward(
-            [o for o, _ in pairs], [c for _, c in pairs], wanted, retain_graph=True, create_graph=True
+            [o for o, _ in pairs],
+            [c for _, c in pairs],
+            wanted,
+            retain_graph=True,
+            create_graph=True,
         )
     parents = [p for p, need in zip(node.parents, node.needs, strict=True) if need]
     return [(p, r, False) for p, r in zip(parents, grads, strict=True) if r is not None]
@@ -441,11 +445,19 @@ def grad(
         raise ValueError(f"grad_outputs: expected {len(outs)}, one per output, got {len(seeds)}")
     for i, x in enumerate(ins):
         if not x.requires_grad:
-            raise ValueError(f"inputs[{i}] (shape {x.shape}): expected a tensor with requires_grad=True")
-    cotangents = [cotangent(o, s, "grad_outputs", create_graph) for o, s in zip(outs, seeds, strict=True)]
+            raise ValueError(
+                f"inputs[{i}] (shape {x.shape}): expected a tensor with requires_grad=True"
+            )
+    cotangents = [
+        cotangent(o, s, "grad_outputs", create_graph) for o, s in zip(outs, seeds, strict=True)
+    ]
     with set_grad_enabled(create_graph):
         results = backward(
-            outs, cotangents, ins, create_graph if retain_graph is None else retain_graph, create_graph
+            outs,
+            cotangents,
+            ins,
+            create_graph if retain_graph is None else retain_graph,
+            create_graph,
         )
     final: list[Tensor | None] = []
     for i, r in enumerate(results):
@@ -477,9 +489,13 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
         return make(xp.ones_like(output.data)) if graph else xp.ones_like(output.data)
     t = given if isinstance(given, Tensor) else tensor(given, device=output.device)
     if t.device is not output.device:
-        raise TypeError(f"{argument}: on {t.device.name!r}, but the output is on {output.device.name!r}")
+        raise TypeError(
+            f"{argument}: on {t.device.name!r}, but the output is on {output.device.name!r}"
+        )
     if t.shape != output.shape:
-        raise ValueError(f"{argument}: expected shape {output.shape}, that of the output, got {t.shape}")
+        raise ValueError(
+            f"{argument}: expected shape {output.shape}, that of the output, got {t.shape}"
+        )
     if t.dtype != output.dtype:
         t = t.astype(output.dtype)
     return t if graph else t.data

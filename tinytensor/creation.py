@@ -38,23 +38,33 @@ def _xp(device: Where) -> Any:
     return (default_device() if device is None else get_device(device)).xp
 
 
-def zeros(*shape: Any, dtype: Any = "float32", device: Where = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *shape: Any, dtype: Any = "float32", device: Where = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of zeros: ``zeros(2, 3)`` or ``zeros((2, 3))``."""
     return _leaf(_xp(device).zeros(_shape(shape), dtype=dtype), requires_grad)
 
 
-def ones(*shape: Any, dtype: Any = "float32", device: Where = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *shape: Any, dtype: Any = "float32", device: Where = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of ones."""
     return _leaf(_xp(device).ones(_shape(shape), dtype=dtype), requires_grad)
 
 
-def empty(*shape: Any, dtype: Any = "float32", device: Where = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *shape: Any, dtype: Any = "float32", device: Where = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor with arbitrary contents."""
     return _leaf(_xp(device).empty(_shape(shape), dtype=dtype), requires_grad)
 
 
 def full(
-    shape: Any, fill_value: float, dtype: Any = None, device: Where = None, requires_grad: bool = False
+    shape: Any,
+    fill_value: float,
+    dtype: Any = None,
+    device: Where = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of ``shape`` filled with a number (float32, or int64 / bool by its type)."""
     kind = np.asarray(fill_value).dtype.kind
@@ -62,7 +72,7 @@ def full(
         raise TypeError(f"fill_value: expected a number, got {fill_value!r}")
     if dtype is None:
         dtype = {"f": "float32", "b": "bool"}.get(kind, "int64")
-    size = _shape(shape if isinstance(shape, (tuple, list)) else (shape,))
+    size = _shape((shape,))
     return _leaf(_xp(device).full(size, fill_value, dtype=dtype), requires_grad)
 
 
@@ -86,7 +96,11 @@ def arange(
 
 
 def eye(
-    n: int, m: int | None = None, dtype: Any = "float32", device: Where = None, requires_grad: bool = False
+    n: int,
+    m: int | None = None,
+    dtype: Any = "float32",
+    device: Where = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """An n by m matrix (m defaults to n) with ones on the diagonal."""
     return _leaf(_xp(device).eye(n, m, dtype=dtype), requires_grad)
@@ -123,30 +137,42 @@ def _random(
     requires_grad: bool,
 ) -> Tensor:
     draw_as = np.float64 if np.dtype(dtype) == np.float64 else np.float32
-    host = getattr(random.source(generator, "init"), method)(_shape(shape), dtype=draw_as).astype(dtype)
+    host = getattr(random.source(generator, "init"), method)(_shape(shape), dtype=draw_as).astype(
+        dtype
+    )
     dev = default_device() if device is None else get_device(device)
     return _leaf(dev.from_host(host), requires_grad)
 
 
 def _like(x: Any, options: dict[str, Any]) -> dict[str, Any]:
     t = x if isinstance(x, Tensor) else Tensor(x)
-    chosen = {"dtype": t.dtype, "device": t.device, **{k: v for k, v in options.items() if v is not None}}
+    chosen = {
+        "dtype": t.dtype,
+        "device": t.device,
+        **{k: v for k, v in options.items() if v is not None},
+    }
     return {"shape": t.shape, **chosen}
 
 
-def zeros_like(x: Any, dtype: Any = None, device: Where = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(
+    x: Any, dtype: Any = None, device: Where = None, requires_grad: bool = False
+) -> Tensor:
     """Zeros of the shape, dtype and device of ``x``."""
     o = _like(x, {"dtype": dtype, "device": device})
     return zeros(o["shape"], dtype=o["dtype"], device=o["device"], requires_grad=requires_grad)
 
 
-def ones_like(x: Any, dtype: Any = None, device: Where = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    x: Any, dtype: Any = None, device: Where = None, requires_grad: bool = False
+) -> Tensor:
     """Ones of the shape, dtype and device of ``x``."""
     o = _like(x, {"dtype": dtype, "device": device})
     return ones(o["shape"], dtype=o["dtype"], device=o["device"], requires_grad=requires_grad)
 
 
-def empty_like(x: Any, dtype: Any = None, device: Where = None, requires_grad: bool = False) -> Tensor:
+def empty_like(
+    x: Any, dtype: Any = None, device: Where = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor with arbitrary contents of the shape, dtype and device of ``x``."""
     o = _like(x, {"dtype": dtype, "device": device})
     return empty(o["shape"], dtype=o["dtype"], device=o["device"], requires_grad=requires_grad)

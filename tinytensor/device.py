@@ -118,7 +118,9 @@ def device(name: str | Device) -> Device:
         return _by_name[name]
     if name in ("cuda", "gpu", "cuda:0"):
         return _load_cuda()
-    raise ValueError(f"device: unknown name {name!r}; expected one of {sorted({*_by_name, 'cuda'})}")
+    raise ValueError(
+        f"device: unknown name {name!r}; expected one of {sorted({*_by_name, 'cuda'})}"
+    )
 
 
 def default_device() -> Device:
@@ -146,7 +148,9 @@ def device_of(array: Any) -> Device:
                 return dev
         if isinstance(array, np.generic):  # what NumPy makes of 0-d arrays inside a formula
             return CPU
-        raise TypeError(f"expected an array of a known device, got {type(array).__name__}") from None
+        raise TypeError(
+            f"expected an array of a known device, got {type(array).__name__}"
+        ) from None
 
 
 def import_cupy() -> ModuleType:
@@ -161,7 +165,9 @@ def import_cupy() -> ModuleType:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except Exception as error:
-        raise RuntimeError(f"device 'cuda': CuPy is installed but found no GPU ({error})") from error
+        raise RuntimeError(
+            f"device 'cuda': CuPy is installed but found no GPU ({error})"
+        ) from error
     if count == 0:
         raise RuntimeError("device 'cuda': CuPy is installed but found no GPU (0 devices)")
     return cupy

@@ -27,7 +27,9 @@ class InputReport:
     hint: str = ""
 
     def __str__(self) -> str:
-        head = f"{self.name} {self.shape}: {'ok' if self.passed else 'WRONG'}, {self.checked} elements"
+        head = (
+            f"{self.name} {self.shape}: {'ok' if self.passed else 'WRONG'}, {self.checked} elements"
+        )
         if self.worst is None:
             return head
         place = f"[{', '.join(map(str, self.worst))}]" if self.worst else ""
@@ -45,7 +47,11 @@ class GradcheckReport:
         return all(i.passed for i in self.inputs)
 
     def __str__(self) -> str:
-        title = "gradients agree with finite differences" if self else "gradients DISAGREE with finite differences"
+        title = (
+            "gradients agree with finite differences"
+            if self
+            else "gradients DISAGREE with finite differences"
+        )
         return "\n".join([title, *(f"  {i}" for i in self.inputs)])
 
 
@@ -130,7 +136,9 @@ def gradcheck(
             # under symmetric cotangents a transposed operand shows as a transposed gradient
             even = [w + np.swapaxes(w, -1, -2) if _square(w.shape) else w for w in weights]
             a = backward_of(even)[which]
-            n = np.array([_difference(value, even, x, int(i), eps) for i in places]).reshape(x.shape)
+            n = np.array([_difference(value, even, x, int(i), eps) for i in places]).reshape(
+                x.shape
+            )
             if np.allclose(np.swapaxes(a, -1, -2), n, rtol=1e-4, atol=1e-6):
                 row.hint = "transposed: an operand, or the gradient itself, has its last two axes exchanged"
         report.inputs.append(row)
@@ -164,7 +172,9 @@ def _difference(
         low = value()
     finally:
         x.data[place] = before
-    return sum(float(np.sum((h - lo) * w)) for h, lo, w in zip(high, low, weights, strict=True)) / (2 * eps)
+    return sum(float(np.sum((h - lo) * w)) for h, lo, w in zip(high, low, weights, strict=True)) / (
+        2 * eps
+    )
 
 
 def _compare(
@@ -185,19 +195,25 @@ def _compare(
     worst = int(np.argmax(error))
     passed = bool(error[worst] <= bound)
     where = tuple(int(p) for p in np.unravel_index(int(places[worst]), shape))
-    report = InputReport(name, shape, passed, len(places), where, float(a[worst]), float(numeric[worst]))
+    report = InputReport(
+        name, shape, passed, len(places), where, float(a[worst]), float(numeric[worst])
+    )
     if not passed:
         full = numeric.reshape(shape) if len(places) == analytic.size else None
         report.hint = _diagnose(a, numeric, analytic, full, bound)
     return report
 
 
-def _diagnose(a: np.ndarray, n: np.ndarray, analytic: np.ndarray, numeric: np.ndarray | None, bound: float) -> str:
+def _diagnose(
+    a: np.ndarray, n: np.ndarray, analytic: np.ndarray, numeric: np.ndarray | None, bound: float
+) -> str:
     """What kind of mistake the numbers look like."""
     if not np.all(np.isfinite(a)):
         return "backward gives NaN or infinity: a division by zero, log 0 or 0 · ∞ in the rule"
     if np.all(np.abs(a) <= bound):
-        return "backward gives zero: the rule is missing, or the graph is cut (detach, no_grad, .data)"
+        return (
+            "backward gives zero: the rule is missing, or the graph is cut (detach, no_grad, .data)"
+        )
     if np.all(np.abs(n) <= bound):
         return "differences are zero: the output does not depend on this input, but backward says it does"
     if np.all(np.abs(a + n) <= 4 * bound):
@@ -206,14 +222,22 @@ def _diagnose(a: np.ndarray, n: np.ndarray, analytic: np.ndarray, numeric: np.nd
     if np.all(np.abs(a - ratio * n) <= 4 * bound * max(1.0, abs(ratio))):
         hint = f"a factor is wrong: backward gives {ratio:.6g} times the true gradient"
         if abs(ratio - 0.5) < 1e-3:
-            return hint + ": a missing factor of 2, or an operand used twice whose gradients do not accumulate"
+            return (
+                hint
+                + ": a missing factor of 2, or an operand used twice whose gradients do not accumulate"
+            )
         for k in (abs(ratio), 1 / abs(ratio)):
             if k > 1.5 and abs(k - round(k)) < 1e-3:
-                return hint + f" (a count n = {round(k)}: a mean taken for a sum or the other way round?)"
+                return (
+                    hint
+                    + f" (a count n = {round(k)}: a mean taken for a sum or the other way round?)"
+                )
         return hint
     if numeric is not None and numeric.ndim >= 2:
         for axis, length in enumerate(numeric.shape):
-            if length > 1 and np.all(np.abs(numeric - analytic.sum(axis=axis, keepdims=True)) <= 4 * bound):
+            if length > 1 and np.all(
+                np.abs(numeric - analytic.sum(axis=axis, keepdims=True)) <= 4 * bound
+            ):
                 return f"looks like a sum over axis {axis} is missing (un-broadcasting)"
     wrong = int(np.sum(np.abs(a - n) > bound))
     return f"{wrong} of {len(a)} elements differ, with no common factor: a wrong formula, or a missing accumulation"

@@ -121,9 +121,13 @@ def _in_place(x: Any, other: Any, symbol: str, operation: Any) -> Any:
     x.check_writable(other, f"x {symbol}= y", f"use x = x {symbol} y, or write under tt.no_grad()")
     result = operation(x.detach(), other.detach() if hasattr(other, "detach") else other)
     if result.shape != x.shape:
-        raise ValueError(f"x {symbol}= y: x of shape {x.shape} cannot hold the result of shape {result.shape}")
+        raise ValueError(
+            f"x {symbol}= y: x of shape {x.shape} cannot hold the result of shape {result.shape}"
+        )
     if result.dtype.kind == "f" and x.dtype.kind != "f":
-        raise TypeError(f"x {symbol}= y: x of dtype {x.dtype} cannot hold the result of dtype {result.dtype}")
+        raise TypeError(
+            f"x {symbol}= y: x of dtype {x.dtype} cannot hold the result of dtype {result.dtype}"
+        )
     x.data[...] = result.data
     x.bump_version()
     return x

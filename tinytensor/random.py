@@ -29,7 +29,9 @@ class Generator:
 
     def manual_seed(self, seed: int | None) -> Generator:
         """Restart the stream from ``seed`` and return the generator."""
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
+        if seed is not None and (
+            isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0
+        ):
             raise ValueError(f"seed: expected an integer >= 0 or None, got {seed!r}")
         self._rng = np.random.Generator(np.random.PCG64(seed))
         return self

@@ -188,13 +188,19 @@ class Op:
         """Split call arguments into operands and settings."""
         settings = dict(self.defaults)
         if self.variadic:
-            if not args or isinstance(args[0], (Tensor, np.ndarray)) or not isinstance(args[0], Sequence):
+            if (
+                not args
+                or isinstance(args[0], (Tensor, np.ndarray))
+                or not isinstance(args[0], Sequence)
+            ):
                 got = type(args[0]).__name__ if args else "nothing"
                 raise TypeError(
                     f"{self.name}: {self.inputs[0]}: expected a list or tuple of tensors, got {got}"
                 )
             if not args[0]:
-                raise ValueError(f"{self.name}: {self.inputs[0]}: expected at least one tensor, got none")
+                raise ValueError(
+                    f"{self.name}: {self.inputs[0]}: expected at least one tensor, got none"
+                )
             operands, rest = tuple(args[0]), args[1:]
         else:
             operands, rest = args[: self._arity], args[self._arity :]
@@ -205,16 +211,22 @@ class Op:
                 elif name in self._input_defaults:
                     operands += (self._input_defaults[name],)
                 else:
-                    raise TypeError(f"{self.name}: missing argument {name!r}; expected {self.__signature__}")
+                    raise TypeError(
+                        f"{self.name}: missing argument {name!r}; expected {self.__signature__}"
+                    )
         if len(rest) > len(self._setting_names):
             raise TypeError(f"{self.name}: too many arguments; expected {self.__signature__}")
         for name, value in (*zip(self._setting_names, rest, strict=False), *kwargs.items()):
             if name not in self._setting_names:
-                raise TypeError(f"{self.name}: unknown argument {name!r}; expected {self.__signature__}")
+                raise TypeError(
+                    f"{self.name}: unknown argument {name!r}; expected {self.__signature__}"
+                )
             settings[name] = value
         for name in self._required:
             if name not in settings:
-                raise TypeError(f"{self.name}: missing argument {name!r}; expected {self.__signature__}")
+                raise TypeError(
+                    f"{self.name}: missing argument {name!r}; expected {self.__signature__}"
+                )
         return operands, settings
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -238,13 +250,19 @@ class Op:
             elif arg is None or type(arg) in _NUMBERS:
                 arrays.append(arg)
             else:
-                return self(*self._convert(args), **settings) if not self.variadic else self(
-                    self._convert(args), **settings
+                return (
+                    self(*self._convert(args), **settings)
+                    if not self.variadic
+                    else self(self._convert(args), **settings)
                 )
         if kind is None:
             first = tensor(args[0])
             rest = args[1:]
-            return self((first, *rest), **settings) if self.variadic else self(first, *rest, **settings)
+            return (
+                self((first, *rest), **settings)
+                if self.variadic
+                else self(first, *rest, **settings)
+            )
         device = BY_TYPE.get(kind) or device_of(arrays[0])
 
         narrow = None
@@ -393,7 +411,9 @@ class Op:
         return out
 
     def _operand_names(self, n: int) -> tuple[str, ...]:
-        return tuple(f"{self.inputs[0]}[{i}]" for i in range(n)) if self.variadic else self.inputs[:n]
+        return (
+            tuple(f"{self.inputs[0]}[{i}]" for i in range(n)) if self.variadic else self.inputs[:n]
+        )
 
     def _mixed_devices(self, args: Sequence[Any]) -> TypeError:
         homes = [
@@ -406,7 +426,9 @@ class Op:
             "move them to one with .to(device)"
         )
 
-    def _explain(self, error: Exception, args: Sequence[Any], settings: dict[str, Any]) -> Exception:
+    def _explain(
+        self, error: Exception, args: Sequence[Any], settings: dict[str, Any]
+    ) -> Exception:
         """The same error, saying which op it was and what it was given."""
         given = []
         for name, arg in zip(self._operand_names(len(args)), args, strict=True):
@@ -440,12 +462,16 @@ def _narrow(result: Any, arrays: Sequence[Any]) -> Any:
 
 def _widen(arrays: list[Any]) -> tuple[list[Any], Any]:
     """float16 operands as float32, to compute in, and the dtype for the result."""
-    floats = [a.dtype for a in arrays if getattr(a, "dtype", None) is not None and a.dtype.kind == "f"]
+    floats = [
+        a.dtype for a in arrays if getattr(a, "dtype", None) is not None and a.dtype.kind == "f"
+    ]
     wide = [a.astype(_F32) if getattr(a, "dtype", None) == _F16 else a for a in arrays]
     return wide, np.result_type(*floats)
 
 
-def op(operands: str, *, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Op]:
+def op(
+    operands: str, *, name: str | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Op]:
     """Decorator that registers ``forward(xp, *operands, **settings)`` as an op.
 
     Args:

@@ -251,7 +251,9 @@ class Tensor(Operators):
         Raises:
             RuntimeError: a graph is being recorded for this tensor or ``source``.
         """
-        self._write(Ellipsis, source, "copy_", "make a new tensor instead, or write under tt.no_grad()")
+        self._write(
+            Ellipsis, source, "copy_", "make a new tensor instead, or write under tt.no_grad()"
+        )
         return self
 
     def fill_(self, value: float) -> Tensor:
@@ -263,7 +265,12 @@ class Tensor(Operators):
         return self.copy_(0)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._write(index, value, "x[index] = v", "use tt.where or tt.masked_fill, or write under tt.no_grad()")
+        self._write(
+            index,
+            value,
+            "x[index] = v",
+            "use tt.where or tt.masked_fill, or write under tt.no_grad()",
+        )
 
     def _write(self, index: Any, value: Any, what: str, advice: str) -> None:
         self.check_writable(value, what, advice)
@@ -387,7 +394,9 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
     if type(data) in BY_TYPE or isinstance(data, np.ndarray):
         home = device_of(data)
         if data.dtype.kind not in "fiub":
-            raise TypeError(f"data: expected real numbers or booleans, got an array of dtype {data.dtype}")
+            raise TypeError(
+                f"data: expected real numbers or booleans, got an array of dtype {data.dtype}"
+            )
         if dev is None:
             # an array passed by hand goes where new tensors go, unless it is on a GPU already
             dev = default_device() if home.xp is np else home
@@ -402,13 +411,17 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
         try:
             host = np.asarray(data)
         except ValueError as error:
-            raise TypeError(f"data: expected numbers or evenly nested lists of numbers ({error})") from error
+            raise TypeError(
+                f"data: expected numbers or evenly nested lists of numbers ({error})"
+            ) from error
         if dtype is None and host.dtype.kind == "f":
             dtype = _DEFAULT_DTYPE
         if dtype is None and host.size == 0 and isinstance(data, (list, tuple)):
             dtype = _DEFAULT_DTYPE
         if host.dtype.kind not in "fiub":
-            raise TypeError(f"data: expected real numbers or booleans, got {type(data).__name__} of dtype {host.dtype}")
+            raise TypeError(
+                f"data: expected real numbers or booleans, got {type(data).__name__} of dtype {host.dtype}"
+            )
         dev = dev or default_device()
         array = dev.from_host(host if dtype is None else host.astype(dtype))
     if array.dtype.kind not in "fiub":

@@ -20,16 +20,15 @@ from .attention import scaled_dot_product_attention
 from .recurrent import lstm, rnn
 # fmt: on
 
-#: what users see as ``tt.<name>``
-PUBLIC = [
-    "abs", "add", "all", "any", "argmax", "argmin", "astype", "broadcast_to", "clip", "concat", "copy", "cos",
-    "cross_entropy", "div", "dropout", "embedding", "equal", "erf", "exp", "expand_dims", "gelu", "getitem",
-    "greater", "greater_equal", "isfinite", "isnan", "layer_norm", "less", "less_equal", "linear", "log",
-    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "lstm", "masked_fill",
-    "matmul", "max", "maximum", "mean", "min", "minimum", "mul", "neg", "not_equal", "one_hot", "permute",
-    "pow", "relu", "reshape", "rnn", "scaled_dot_product_attention", "sigmoid", "sign", "silu", "sin",
-    "softmax", "split", "sqrt", "squeeze", "stack", "sub", "sum", "swapaxes", "take_along_axis", "tanh",
-    "transpose", "tril", "triu", "var", "where",
+__all__ = [
+    "abs", "add", "alias", "all", "any", "argmax", "argmin", "astype", "broadcast_to", "clip",
+    "concat", "copy", "cos", "cross_entropy", "div", "dropout", "embedding", "embedding_grad",
+    "equal", "erf", "exp", "expand_dims", "gelu", "getitem", "greater", "greater_equal",
+    "index_put", "isfinite", "isnan", "layer_norm", "less", "less_equal", "linear", "log",
+    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "lstm",
+    "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mul", "neg",
+    "not_equal", "one_hot", "permute", "pow", "raw_index", "relu", "reshape", "rnn",
+    "scaled_dot_product_attention", "sigmoid", "sign", "silu", "sin", "softmax", "split",
+    "sqrt", "squeeze", "stack", "sub", "sum", "swapaxes", "take_along_axis", "tanh",
+    "to_device", "transpose", "tril", "triu", "var", "where",
 ]  # fmt: skip
-
-__all__ = [*PUBLIC, "alias", "embedding_grad", "index_put", "raw_index", "to_device"]

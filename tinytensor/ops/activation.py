@@ -14,7 +14,12 @@ def _any(r: Draw) -> list[Sample]:
 
 
 def _kinked(r: Draw) -> list[Sample]:
-    return [Sample(r.apart(3, 4)), Sample(r.apart(2, 1, 3)), Sample(r.apart()), Sample(r.apart(0, 3))]
+    return [
+        Sample(r.apart(3, 4)),
+        Sample(r.apart(2, 1, 3)),
+        Sample(r.apart()),
+        Sample(r.apart(0, 3)),
+    ]
 
 
 @op("x", keeps="out", formula="max(x, 0)", gradient="dx = g where x > 0, else 0", samples=_kinked)
@@ -46,7 +51,13 @@ def _sigmoid(x: Any) -> Any:
     return 0.5 * e.tanh(0.5 * x) + 0.5
 
 
-@op("x", keeps="x", formula="x · sigmoid(x)", gradient="dx = g s (1 + x (1 - s)), s = sigmoid(x)", samples=_any)
+@op(
+    "x",
+    keeps="x",
+    formula="x · sigmoid(x)",
+    gradient="dx = g s (1 + x (1 - s)), s = sigmoid(x)",
+    samples=_any,
+)
 def silu(xp, x):
     """Sigmoid-weighted linear unit, also called swish (Elfwing et al. 2017, arXiv:1702.03118)."""
     return x * sigmoid.forward(xp, x)
@@ -72,7 +83,13 @@ _A = 0.044715
     keeps="x",
     formula="x Φ(x), or 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³)))",
     gradient="dx = g (Φ(x) + x φ(x))",
-    samples=lambda r: [Sample(r(3, 4)), Sample(r(2, 3), "tanh"), Sample(2 * r(2, 1, 3), "tanh"), Sample(r()), Sample(r(0, 3), "tanh")],
+    samples=lambda r: [
+        Sample(r(3, 4)),
+        Sample(r(2, 3), "tanh"),
+        Sample(2 * r(2, 1, 3), "tanh"),
+        Sample(r()),
+        Sample(r(0, 3), "tanh"),
+    ],
 )
 def gelu(xp, x, approximate="none"):
     """Gaussian error linear unit (Hendrycks and Gimpel 2016, arXiv:1606.08415).

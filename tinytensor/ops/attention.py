@@ -47,7 +47,12 @@ def _device_name(x: Any) -> str:
         Sample(r(2, 3, 4), r(2, 5, 4), r(2, 5, 2)),
         Sample(r(2, 2, 4, 3), r(2, 2, 4, 3), r(2, 2, 4, 3), None, None, True),
         Sample(r(3, 4), r(5, 4), r(5, 4), r(3, 5)),
-        Sample(r(2, 3, 4), r(2, 3, 4), r(2, 3, 4), np.array([[True, False, True], [False, False, False], [True, True, True]])),
+        Sample(
+            r(2, 3, 4),
+            r(2, 3, 4),
+            r(2, 3, 4),
+            np.array([[True, False, True], [False, False, False], [True, True, True]]),
+        ),
         Sample(r(1, 4), r(3, 4), r(3, 4), None, None, True),
         Sample(r(2, 3, 4), r(2, 3, 4), r(2, 3, 4), None, r.bools(2, 3, 3), True, 0.5, 0.3),
         Sample(r(2, 3, 4), r(1, 3, 4), r(3, 4)),
@@ -108,7 +113,9 @@ def _attention_reference(
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = matmul(q, swapaxes(k, -1, -2)) * scale
     if is_causal:
-        scores = e.where(make(causal_mask(q.shape[-2], k.shape[-2], q.device.name)), scores, -math.inf)
+        scores = e.where(
+            make(causal_mask(q.shape[-2], k.shape[-2], q.device.name)), scores, -math.inf
+        )
     if mask is not None:
         scores = e.where(mask, scores, -math.inf) if mask.dtype == bool else scores + mask
     weights = softmax(scores, -1)
@@ -146,14 +153,18 @@ def scaled_dot_product_attention(
     q, k, v = tensors
     for name, t in zip("qkv", tensors, strict=True):
         if t.ndim < 2:
-            raise ValueError(f"scaled_dot_product_attention: {name}: expected shape (..., length, d), got {t.shape}")
+            raise ValueError(
+                f"scaled_dot_product_attention: {name}: expected shape (..., length, d), got {t.shape}"
+            )
     if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
         raise ValueError(
             "scaled_dot_product_attention: expected q (..., queries, d), k (..., keys, d), v (..., keys, dv), "
             f"got q {q.shape}, k {k.shape}, v {v.shape}"
         )
     if not 0 <= dropout < 1:
-        raise ValueError(f"scaled_dot_product_attention: dropout: expected 0 <= dropout < 1, got {dropout}")
+        raise ValueError(
+            f"scaled_dot_product_attention: dropout: expected 0 <= dropout < 1, got {dropout}"
+        )
     keep = None
     if dropout:
         lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
@@ -167,7 +178,9 @@ def scaled_dot_product_attention(
         )
     if mask is not None:
         want = (q.shape[-2], k.shape[-2])
-        if len(mask.shape) == 0 or any(m not in (1, w) for m, w in zip(mask.shape[::-1], want[::-1], strict=False)):
+        if len(mask.shape) == 0 or any(
+            m not in (1, w) for m, w in zip(mask.shape[::-1], want[::-1], strict=False)
+        ):
             raise ValueError(
                 f"scaled_dot_product_attention: mask: expected a shape that broadcasts to (..., queries, keys) = "
                 f"{want}, got {mask.shape}"

@@ -39,7 +39,14 @@ def _positive_pairs(r: Draw) -> list[Sample]:
 
 
 def _apart_pairs(r: Draw) -> list[Sample]:
-    shapes: list[tuple[Any, Any]] = [((3, 4), (3, 4)), ((3, 4), (4,)), ((3, 1), (1, 4)), ((), (2, 3)), ((), ()), ((0, 3), (1, 3))]
+    shapes: list[tuple[Any, Any]] = [
+        ((3, 4), (3, 4)),
+        ((3, 4), (4,)),
+        ((3, 1), (1, 4)),
+        ((), (2, 3)),
+        ((), ()),
+        ((0, 3), (1, 3)),
+    ]
     return [Sample(r.apart(*a), r.apart(*b) + 0.06) for a, b in shapes] + [Sample(r.apart(3), 0.0)]
 
 
@@ -48,11 +55,21 @@ def _ones(r: Draw) -> list[Sample]:
 
 
 def _positive(r: Draw) -> list[Sample]:
-    return [Sample(r.positive(3, 4)), Sample(r.positive(2, 1, 3)), Sample(r.positive()), Sample(r.positive(0, 3))]
+    return [
+        Sample(r.positive(3, 4)),
+        Sample(r.positive(2, 1, 3)),
+        Sample(r.positive()),
+        Sample(r.positive(0, 3)),
+    ]
 
 
 def _kinked(r: Draw) -> list[Sample]:
-    return [Sample(r.apart(3, 4)), Sample(r.apart(2, 1, 3)), Sample(r.apart()), Sample(r.apart(0, 3))]
+    return [
+        Sample(r.apart(3, 4)),
+        Sample(r.apart(2, 1, 3)),
+        Sample(r.apart()),
+        Sample(r.apart(0, 3)),
+    ]
 
 
 @op("x y", formula="x + y", gradient="dx = g, dy = g", samples=_pairs)
@@ -82,7 +99,13 @@ def mul(xp, x, y):
 mul.vjp(x=lambda xp, g, k: g * k.y, y=lambda xp, g, k: g * k.x)
 
 
-@op("x y", keeps="x y", formula="x / y", gradient="dx = g / y, dy = -g x / y²", samples=_positive_pairs)
+@op(
+    "x y",
+    keeps="x y",
+    formula="x / y",
+    gradient="dx = g / y, dy = -g x / y²",
+    samples=_positive_pairs,
+)
 def div(xp, x, y):
     """Quotient; integers give float32, as 1 / 2 does in PyTorch."""
     return xp.true_divide(x, y)
@@ -219,7 +242,13 @@ def erf(xp, x):
 erf.vjp(x=lambda xp, g, k: g * (2 / math.sqrt(math.pi)) * xp.exp(-k.x * k.x))
 
 
-@op("x y", keeps="x y", formula="max(x, y)", gradient="g to the larger, half each where equal", samples=_apart_pairs)
+@op(
+    "x y",
+    keeps="x y",
+    formula="max(x, y)",
+    gradient="g to the larger, half each where equal",
+    samples=_apart_pairs,
+)
 def maximum(xp, x, y):
     """The larger of two, element by element; where equal, each gets half of the gradient."""
     return xp.maximum(x, y)
@@ -230,16 +259,26 @@ def _to_larger(xp: Any, g: Any, a: Any, b: Any) -> Any:
     return xp.where(a > b, g, xp.where(a == b, 0.5 * g, 0.0))
 
 
-maximum.vjp(x=lambda xp, g, k: _to_larger(xp, g, k.x, k.y), y=lambda xp, g, k: _to_larger(xp, g, k.y, k.x))
+maximum.vjp(
+    x=lambda xp, g, k: _to_larger(xp, g, k.x, k.y), y=lambda xp, g, k: _to_larger(xp, g, k.y, k.x)
+)
 
 
-@op("x y", keeps="x y", formula="min(x, y)", gradient="g to the smaller, half each where equal", samples=_apart_pairs)
+@op(
+    "x y",
+    keeps="x y",
+    formula="min(x, y)",
+    gradient="g to the smaller, half each where equal",
+    samples=_apart_pairs,
+)
 def minimum(xp, x, y):
     """The smaller of two, element by element; where equal, each gets half of the gradient."""
     return xp.minimum(x, y)
 
 
-minimum.vjp(x=lambda xp, g, k: _to_larger(xp, g, k.y, k.x), y=lambda xp, g, k: _to_larger(xp, g, k.x, k.y))
+minimum.vjp(
+    x=lambda xp, g, k: _to_larger(xp, g, k.y, k.x), y=lambda xp, g, k: _to_larger(xp, g, k.x, k.y)
+)
 
 
 @op(
@@ -265,7 +304,10 @@ def where(xp, condition, x, y):
     return xp.where(condition, x, y)
 
 
-where.vjp(x=lambda xp, g, k: xp.where(k.condition, g, 0.0), y=lambda xp, g, k: xp.where(k.condition, 0.0, g))
+where.vjp(
+    x=lambda xp, g, k: xp.where(k.condition, g, 0.0),
+    y=lambda xp, g, k: xp.where(k.condition, 0.0, g),
+)
 
 
 @op(
@@ -273,7 +315,13 @@ where.vjp(x=lambda xp, g, k: xp.where(k.condition, g, 0.0), y=lambda xp, g, k: x
     keeps="x",
     formula="min(max(x, low), high)",
     gradient="dx = g where low <= x <= high, else 0",
-    samples=lambda r: [Sample(r.apart(3, 4), -0.4, 0.6), Sample(r.apart(5), 0.0), Sample(r.apart(5), None, 0.3), Sample(r.apart(), -1.0, 1.0), Sample(r.apart(0, 2), 0.0)],
+    samples=lambda r: [
+        Sample(r.apart(3, 4), -0.4, 0.6),
+        Sample(r.apart(5), 0.0),
+        Sample(r.apart(5), None, 0.3),
+        Sample(r.apart(), -1.0, 1.0),
+        Sample(r.apart(0, 2), 0.0),
+    ],
 )
 def clip(xp, x, low=None, high=None):
     """Limit to [low, high]; either may be None. On the limits the gradient passes, as in PyTorch."""
@@ -300,12 +348,20 @@ clip.vjp(x=_clip_dx)
     keeps="mask",
     formula="value where mask, else x",
     gradient="dx = 0 where mask, else g",
-    samples=lambda r: [Sample(r(3, 4), r.bools(3, 4), -2.0), Sample(r(2, 3, 4), r.bools(4), 0.0), Sample(r(3, 1), r.bools(3, 4), 7.0), Sample(r(), r.bools(), 1.0), Sample(r(0, 2), r.bools(2), 1.0)],
+    samples=lambda r: [
+        Sample(r(3, 4), r.bools(3, 4), -2.0),
+        Sample(r(2, 3, 4), r.bools(4), 0.0),
+        Sample(r(3, 1), r.bools(3, 4), 7.0),
+        Sample(r(), r.bools(), 1.0),
+        Sample(r(0, 2), r.bools(2), 1.0),
+    ],
 )
 def masked_fill(xp, x, mask, value):
     """Replace the elements where the boolean ``mask`` (broadcast) is True by the number ``value``."""
     if getattr(mask, "dtype", None) != bool:
-        raise TypeError(f"mask: expected booleans, got {getattr(mask, 'dtype', type(mask).__name__)}")
+        raise TypeError(
+            f"mask: expected booleans, got {getattr(mask, 'dtype', type(mask).__name__)}"
+        )
     return xp.where(mask, value, x)
 
 
@@ -330,7 +386,17 @@ def copy(xp, x):
 copy.vjp(x=lambda xp, g, k: g)
 
 
-@op("x", casts=True, formula="x in another dtype", gradient="dx = g in x's dtype", samples=lambda r: [Sample(r(3, 4), "float64"), Sample(r(), "float64"), Sample(r(0, 2), "float64")])
+@op(
+    "x",
+    casts=True,
+    formula="x in another dtype",
+    gradient="dx = g in x's dtype",
+    samples=lambda r: [
+        Sample(r(3, 4), "float64"),
+        Sample(r(), "float64"),
+        Sample(r(0, 2), "float64"),
+    ],
+)
 def astype(xp, x, dtype):
     """Convert to a NumPy dtype (or its name). Floating to floating keeps the graph."""
     return x.astype(dtype)
@@ -348,14 +414,26 @@ def _compare(name: str, symbol: str, text: str, compute: Any) -> Any:
 
 
 equal = _compare("equal", "==", "Whether x equals y", lambda xp, x, y: xp.equal(x, y))
-not_equal = _compare("not_equal", "!=", "Whether x differs from y", lambda xp, x, y: xp.not_equal(x, y))
+not_equal = _compare(
+    "not_equal", "!=", "Whether x differs from y", lambda xp, x, y: xp.not_equal(x, y)
+)
 less = _compare("less", "<", "Whether x is below y", lambda xp, x, y: xp.less(x, y))
-less_equal = _compare("less_equal", "<=", "Whether x is at most y", lambda xp, x, y: xp.less_equal(x, y))
+less_equal = _compare(
+    "less_equal", "<=", "Whether x is at most y", lambda xp, x, y: xp.less_equal(x, y)
+)
 greater = _compare("greater", ">", "Whether x is above y", lambda xp, x, y: xp.greater(x, y))
-greater_equal = _compare("greater_equal", ">=", "Whether x is at least y", lambda xp, x, y: xp.greater_equal(x, y))
-logical_and = _compare("logical_and", "and", "Whether both are non-zero", lambda xp, x, y: xp.logical_and(x, y))
-logical_or = _compare("logical_or", "or", "Whether one is non-zero", lambda xp, x, y: xp.logical_or(x, y))
-logical_xor = _compare("logical_xor", "xor", "Whether exactly one is non-zero", lambda xp, x, y: xp.logical_xor(x, y))
+greater_equal = _compare(
+    "greater_equal", ">=", "Whether x is at least y", lambda xp, x, y: xp.greater_equal(x, y)
+)
+logical_and = _compare(
+    "logical_and", "and", "Whether both are non-zero", lambda xp, x, y: xp.logical_and(x, y)
+)
+logical_or = _compare(
+    "logical_or", "or", "Whether one is non-zero", lambda xp, x, y: xp.logical_or(x, y)
+)
+logical_xor = _compare(
+    "logical_xor", "xor", "Whether exactly one is non-zero", lambda xp, x, y: xp.logical_xor(x, y)
+)
 
 
 @op("x", formula="not x", samples=_kinked)

@@ -27,7 +27,9 @@ def raw_index(index: Any, x: Any) -> tuple[Any, ...]:
     for part in index if isinstance(index, tuple) else (index,):
         if isinstance(part, Tensor):
             if part.device is not dev:
-                raise TypeError(f"index: a tensor on {part.device.name!r}, but x is on {dev.name!r}")
+                raise TypeError(
+                    f"index: a tensor on {part.device.name!r}, but x is on {dev.name!r}"
+                )
             part = part.data
         elif isinstance(part, (list, np.ndarray)):
             host = np.asarray(part)
@@ -36,7 +38,12 @@ def raw_index(index: Any, x: Any) -> tuple[Any, ...]:
             part = int(part)
         if type(part) in BY_TYPE and part.dtype.kind not in "iub":
             raise IndexError(f"index: arrays must be of integers or booleans, got {part.dtype}")
-        if not (part is None or part is Ellipsis or type(part) in BY_TYPE or isinstance(part, (slice, int, np.integer))):
+        if not (
+            part is None
+            or part is Ellipsis
+            or type(part) in BY_TYPE
+            or isinstance(part, (slice, int, np.integer))
+        ):
             raise IndexError(
                 f"index: expected slices, integers, None, ... or integer or boolean arrays, got {type(part).__name__}"
             )
@@ -48,7 +55,11 @@ def raw_index(index: Any, x: Any) -> tuple[Any, ...]:
 
 def _check_bounds(parts: list[Any], shape: tuple[int, ...]) -> None:
     """Raise IndexError for an index array out of range, on devices that would wrap it."""
-    taken = sum(p.ndim if type(p) in BY_TYPE and p.dtype.kind == "b" else 1 for p in parts if p is not None and p is not Ellipsis)
+    taken = sum(
+        p.ndim if type(p) in BY_TYPE and p.dtype.kind == "b" else 1
+        for p in parts
+        if p is not None and p is not Ellipsis
+    )
     axis = 0
     for part in parts:
         if part is None:
@@ -95,7 +106,10 @@ def index_put(xp, g, index, shape):
     """Zeros of ``shape`` with ``g`` added at ``index``; a position named twice gets both."""
     out = xp.zeros(shape, dtype=g.dtype)
     if is_basic(index) or any(type(p) in BY_TYPE and p.dtype.kind == "b" for p in index):
-        if all(p is None or p is Ellipsis or not (type(p) in BY_TYPE and p.dtype.kind != "b") for p in index):
+        if all(
+            p is None or p is Ellipsis or not (type(p) in BY_TYPE and p.dtype.kind != "b")
+            for p in index
+        ):
             out[index] = g
             return out
     xp.add.at(out, index, g)
@@ -146,7 +160,9 @@ def _along(xp: Any, indices: Any, axis: int) -> tuple[Any, ...]:
     n = indices.ndim
     axis = axis % n
     return tuple(
-        indices if i == axis else xp.arange(indices.shape[i]).reshape((1,) * i + (-1,) + (1,) * (n - i - 1))
+        indices
+        if i == axis
+        else xp.arange(indices.shape[i]).reshape((1,) * i + (-1,) + (1,) * (n - i - 1))
         for i in range(n)
     )
 
@@ -157,7 +173,12 @@ def _along(xp: Any, indices: Any, axis: int) -> tuple[Any, ...]:
     keeps="indices",
     formula="x at indices along an axis, all other positions in step",
     gradient="dx = zeros with g added at the indices",
-    samples=lambda r: [Sample(r(3, 4), r.ints(4, 3, 2), 1), Sample(r(3, 4), r.ints(3, 5, 4), -2), Sample(r(5), r.ints(5, 3), 0), Sample(r(2, 3), r.ints(3, 2, 0), 1)],
+    samples=lambda r: [
+        Sample(r(3, 4), r.ints(4, 3, 2), 1),
+        Sample(r(3, 4), r.ints(3, 5, 4), -2),
+        Sample(r(5), r.ints(5, 3), 0),
+        Sample(r(2, 3), r.ints(3, 2, 0), 1),
+    ],
 )
 def _take_along_axis(xp, x, indices, axis):
     """Elements of x picked along one axis."""
@@ -184,14 +205,18 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
     if indices.dtype.kind not in "iu":
         raise TypeError(f"take_along_axis: indices: expected integers, got {indices.dtype}")
     if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"take_along_axis: axis: expected {-x.ndim} to {x.ndim - 1} for shape {x.shape}, got {axis}")
+        raise ValueError(
+            f"take_along_axis: axis: expected {-x.ndim} to {x.ndim - 1} for shape {x.shape}, got {axis}"
+        )
     axis %= x.ndim
     same = [i for i in range(x.ndim) if i != axis]
     if indices.ndim != x.ndim or any(indices.shape[i] != x.shape[i] for i in same):
         raise ValueError(
             f"take_along_axis: indices: expected the shape of x, {x.shape}, except along axis {axis}, got {indices.shape}"
         )
-    check_range("indices", indices.data, -x.shape[axis], x.shape[axis], f"axis {axis} of shape {x.shape}")
+    check_range(
+        "indices", indices.data, -x.shape[axis], x.shape[axis], f"axis {axis} of shape {x.shape}"
+    )
     return _take_along_axis(x, indices, axis=axis)
 
 
@@ -205,7 +230,12 @@ _ONE_HOT_ROWS = 1024
     keeps="ids",
     formula="rows of g added into a table at ids",
     gradient="dg = the rows of the gradient at ids",
-    samples=lambda r: [Sample(r(2, 3, 4), r.ints(5, 2, 3), 5), Sample(r(6, 2), r.ints(3, 6), 2000), Sample(r(4), r.ints(3), 3), Sample(r(0, 2), r.ints(3, 0), 3)],
+    samples=lambda r: [
+        Sample(r(2, 3, 4), r.ints(5, 2, 3), 5),
+        Sample(r(6, 2), r.ints(3, 6), 2000),
+        Sample(r(4), r.ints(3), 3),
+        Sample(r(0, 2), r.ints(3, 0), 3),
+    ],
 )
 def embedding_grad(xp, g, ids, rows, padding_idx=None):
     """A table of ``rows`` rows with each row of ``g`` added at its id; that of ``padding_idx`` is 0."""
@@ -223,8 +253,10 @@ def embedding_grad(xp, g, ids, rows, padding_idx=None):
 
 
 def _embedding_grad_vjp(xp: Any, g: Any, k: Any) -> Any:
-    return k.run(embedding, k.ids, g, padding_idx=None) if k.padding_idx is None else (
-        k.run(embedding, k.ids, g) * (k.ids != k.padding_idx)[..., None]
+    return (
+        k.run(embedding, k.ids, g, padding_idx=None)
+        if k.padding_idx is None
+        else (k.run(embedding, k.ids, g) * (k.ids != k.padding_idx)[..., None])
     )
 
 
@@ -261,7 +293,9 @@ def embedding(xp, ids, weight, padding_idx=None):
 
 
 embedding.vjp(
-    weight=lambda xp, g, k: k.run(embedding_grad, g, k.ids, rows=k.shape_of(1)[0], padding_idx=k.padding_idx)
+    weight=lambda xp, g, k: k.run(
+        embedding_grad, g, k.ids, rows=k.shape_of(1)[0], padding_idx=k.padding_idx
+    )
 )
 
 

@@ -55,7 +55,9 @@ def cross_entropy(xp, logits, target, ignore_index=-100, label_smoothing=0.0, re
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing: expected a number in [0, 1], got {label_smoothing}")
     if getattr(target, "dtype", np.dtype(float)).kind not in "iu":
-        raise TypeError(f"target: expected integers (class indices), got {getattr(target, 'dtype', target)}")
+        raise TypeError(
+            f"target: expected integers (class indices), got {getattr(target, 'dtype', target)}"
+        )
     if not logits.ndim or target.shape != logits.shape[:-1]:
         raise ValueError(
             f"target: expected shape {logits.shape[:-1]}, that of logits {logits.shape} without the last axis, "
@@ -66,7 +68,9 @@ def cross_entropy(xp, logits, target, ignore_index=-100, label_smoothing=0.0, re
     ids = target.reshape(-1)
     counts = ids != ignore_index
     ids = xp.where(counts, ids, 0)
-    check_range("target", ids, 0, classes, f"{classes} classes (and ignore_index is {ignore_index})")
+    check_range(
+        "target", ids, 0, classes, f"{classes} classes (and ignore_index is {ignore_index})"
+    )
     _, total, m = stable_exp(xp, flat, -1)
     lse = (m + xp.log(total))[:, 0]
     loss = lse - flat[xp.arange(len(ids)), ids]

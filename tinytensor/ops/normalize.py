@@ -14,7 +14,14 @@ _INF = math.inf
 
 
 def _rows(r: Draw) -> list[Sample]:
-    return [Sample(r(3, 4)), Sample(r(3, 4), 0), Sample(3 * r(2, 3, 4), 1), Sample(r(5)), Sample(r(2, 1), 0), Sample(r(0, 3))]
+    return [
+        Sample(r(3, 4)),
+        Sample(r(3, 4), 0),
+        Sample(3 * r(2, 3, 4), 1),
+        Sample(r(5)),
+        Sample(r(2, 1), 0),
+        Sample(r(0, 3)),
+    ]
 
 
 def stable_exp(xp: Any, x: Any, axis: int) -> tuple[Any, Any, Any]:
@@ -31,7 +38,14 @@ def stable_exp(xp: Any, x: Any, axis: int) -> tuple[Any, Any, Any]:
     return out, xp.sum(out, axis=axis, keepdims=True) + empty, m
 
 
-@op("x", keeps="out", formula="eˣ / Σ eˣ", gradient="dx = out (g - Σ g out)", wide=True, samples=_rows)
+@op(
+    "x",
+    keeps="out",
+    formula="eˣ / Σ eˣ",
+    gradient="dx = out (g - Σ g out)",
+    wide=True,
+    samples=_rows,
+)
 def softmax(xp, x, axis=-1):
     """Positive weights that add up to 1 along ``axis``, computed without overflow.
 
@@ -120,7 +134,9 @@ def layer_norm(xp, x, weight=None, bias=None, eps=1e-5):
     n = x.shape[-1] if x.ndim else 0
     for name, p in (("weight", weight), ("bias", bias)):
         if p is not None and p.shape != (n,):
-            raise ValueError(f"{name}: expected shape ({n},) for x of shape {x.shape}, got {p.shape}")
+            raise ValueError(
+                f"{name}: expected shape ({n},) for x of shape {x.shape}, got {p.shape}"
+            )
     mean = xp.mean(x, axis=-1, keepdims=True)
     out = x - mean
     rstd = 1 / xp.sqrt(xp.mean(out * out, axis=-1, keepdims=True) + eps)
@@ -166,7 +182,11 @@ def _layer_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5)
     keeps="keep",
     formula="x · keep / (1 - p)",
     gradient="dx = g keep / (1 - p)",
-    samples=lambda r: [Sample(r(3, 4), r.bools(3, 4), 0.5), Sample(r(6), r.bools(6), 0.1), Sample(r(0, 3), r.bools(0, 3), 0.5)],
+    samples=lambda r: [
+        Sample(r(3, 4), r.bools(3, 4), 0.5),
+        Sample(r(6), r.bools(6), 0.1),
+        Sample(r(0, 3), r.bools(0, 3), 0.5),
+    ],
 )
 def _dropout(xp, x, keep, p):
     """Zero where ``keep`` is False, the rest scaled up by 1 / (1 - p)."""

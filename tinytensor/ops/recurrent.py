@@ -21,7 +21,9 @@ def _check(x_proj: Any, h0: Any, w_hh: Any, gates: int) -> None:
     if w_hh.shape != (gates * hidden, hidden):
         raise ValueError(f"w_hh: expected shape ({gates} * hidden, hidden), got {w_hh.shape}")
     if x_proj.ndim != 3 or x_proj.shape[-1] != gates * hidden:
-        raise ValueError(f"x_proj: expected shape (time, batch, {gates * hidden}), got {x_proj.shape}")
+        raise ValueError(
+            f"x_proj: expected shape (time, batch, {gates * hidden}), got {x_proj.shape}"
+        )
     if h0.shape != (x_proj.shape[1], hidden):
         raise ValueError(f"h0: expected shape ({x_proj.shape[1]}, {hidden}), got {h0.shape}")
 
@@ -32,7 +34,11 @@ def _check(x_proj: Any, h0: Any, w_hh: Any, gates: int) -> None:
     formula="hₜ = f(x_projₜ + hₜ₋₁ w_hhᵀ)",
     gradient="back through time: aₜ = f'(.) (gₜ + aₜ₊₁ w_hh); dw_hh = Σ aₜᵀ hₜ₋₁",
     wide=True,
-    samples=lambda r: [Sample(r(4, 2, 3), r(2, 3), r(3, 3)), Sample(r(3, 1, 2), r(1, 2), r(2, 2), "relu"), Sample(r(1, 2, 2), r(2, 2), r(2, 2))],
+    samples=lambda r: [
+        Sample(r(4, 2, 3), r(2, 3), r(3, 3)),
+        Sample(r(3, 1, 2), r(1, 2), r(2, 2), "relu"),
+        Sample(r(1, 2, 2), r(2, 2), r(2, 2)),
+    ],
 )
 def rnn(xp, x_proj, h0, w_hh, nonlinearity="tanh"):
     """Elman network over a sequence (Elman 1990).
@@ -90,7 +96,10 @@ def _rnn(x_proj: Any, h0: Any, w_hh: Any, nonlinearity: str = "tanh") -> Any:
     formula="i f g o = x_projₜ + hₜ₋₁ w_hhᵀ; cₜ = σ(f) cₜ₋₁ + σ(i) tanh(g); hₜ = σ(o) tanh(cₜ)",
     gradient="back through time, gate by gate; dw_hh = Σ aₜᵀ hₜ₋₁",
     wide=True,
-    samples=lambda r: [Sample(r(4, 2, 12), r(2, 3), r(2, 3), r(12, 3)), Sample(r(1, 1, 8), r(1, 2), r(1, 2), r(8, 2))],
+    samples=lambda r: [
+        Sample(r(4, 2, 12), r(2, 3), r(2, 3), r(12, 3)),
+        Sample(r(1, 1, 8), r(1, 2), r(1, 2), r(8, 2)),
+    ],
 )
 def lstm(xp, x_proj, h0, c0, w_hh):
     """Long short-term memory over a sequence (Hochreiter and Schmidhuber 1997, with the forget gate
@@ -106,7 +115,7 @@ def lstm(xp, x_proj, h0, c0, w_hh):
     _check(x_proj, h0, w_hh, 4)
     if c0.shape != h0.shape:
         raise ValueError(f"c0: expected shape {h0.shape}, that of h0, got {c0.shape}")
-    steps, batch, n = *x_proj.shape[:2], h0.shape[1]
+    (steps, batch, _), n = x_proj.shape, h0.shape[1]
     gates = xp.empty_like(x_proj)
     hs = xp.empty((steps, batch, n), dtype=x_proj.dtype)
     cells = xp.empty((steps + 1, batch, n), dtype=x_proj.dtype)

@@ -14,7 +14,9 @@ def keepdims_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
     """``shape`` with the reduced axes set to 1."""
     if axis is None:
         return (1,) * len(shape)
-    axes = {a % len(shape) for a in (axis if isinstance(axis, tuple) else (axis,))} if shape else set()
+    axes = (
+        {a % len(shape) for a in (axis if isinstance(axis, tuple) else (axis,))} if shape else set()
+    )
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 
@@ -65,7 +67,13 @@ def _extreme(r: Draw) -> list[Sample]:
     ]
 
 
-@op("x", formula="Σ x", gradient="dx = g, spread over the reduced axes", wide=True, samples=_with_empty)
+@op(
+    "x",
+    formula="Σ x",
+    gradient="dx = g, spread over the reduced axes",
+    wide=True,
+    samples=_with_empty,
+)
 def sum(xp, x, axis=None, keepdims=False):
     """Sum of elements over ``axis``."""
     return xp.sum(x, axis=_normal(axis), keepdims=keepdims)
@@ -74,7 +82,13 @@ def sum(xp, x, axis=None, keepdims=False):
 sum.vjp(x=_spread)
 
 
-@op("x", formula="Σ x / n", gradient="dx = g / n, spread over the reduced axes", wide=True, samples=lambda r: [*_samples(r), Sample(r(0, 3), 1)])
+@op(
+    "x",
+    formula="Σ x / n",
+    gradient="dx = g / n, spread over the reduced axes",
+    wide=True,
+    samples=lambda r: [*_samples(r), Sample(r(0, 3), 1)],
+)
 def mean(xp, x, axis=None, keepdims=False):
     """Arithmetic mean over ``axis``."""
     return xp.mean(x, axis=_normal(axis), keepdims=keepdims)
@@ -89,7 +103,13 @@ mean.vjp(x=lambda xp, g, k: _spread(xp, g / count(k.shape_of(), k.axis), k))
     formula="Σ (x - mean x)² / (n - ddof)",
     gradient="dx = g 2 (x - mean x) / (n - ddof)",
     wide=True,
-    samples=lambda r: [Sample(r(3, 4)), Sample(r(3, 4), 0), Sample(r(3, 4), -1, True, 1), Sample(r(2, 3, 4), (0, 2)), Sample(r(4), None, False, 1)],
+    samples=lambda r: [
+        Sample(r(3, 4)),
+        Sample(r(3, 4), 0),
+        Sample(r(3, 4), -1, True, 1),
+        Sample(r(2, 3, 4), (0, 2)),
+        Sample(r(4), None, False, 1),
+    ],
 )
 def var(xp, x, axis=None, keepdims=False, ddof=0):
     """Variance over ``axis``, dividing by ``n - ddof`` (NumPy's convention: ddof 0 by default)."""
@@ -118,7 +138,13 @@ def _to_extreme(xp: Any, g: Any, k: Any) -> Any:
     return xp.where(hit, _spread(xp, g, k) / ties.astype(g.dtype), 0.0)
 
 
-@op("x", keeps="x out", formula="max x", gradient="dx = g at the maximum, shared evenly among ties", samples=_extreme)
+@op(
+    "x",
+    keeps="x out",
+    formula="max x",
+    gradient="dx = g at the maximum, shared evenly among ties",
+    samples=_extreme,
+)
 def max(xp, x, axis=None, keepdims=False):
     """Largest element over ``axis``; tied maxima share the gradient evenly."""
     return xp.max(x, axis=_normal(axis), keepdims=keepdims)
@@ -127,7 +153,13 @@ def max(xp, x, axis=None, keepdims=False):
 max.vjp(x=_to_extreme)
 
 
-@op("x", keeps="x out", formula="min x", gradient="dx = g at the minimum, shared evenly among ties", samples=_extreme)
+@op(
+    "x",
+    keeps="x out",
+    formula="min x",
+    gradient="dx = g at the minimum, shared evenly among ties",
+    samples=_extreme,
+)
 def min(xp, x, axis=None, keepdims=False):
     """Smallest element over ``axis``; tied minima share the gradient evenly."""
     return xp.min(x, axis=_normal(axis), keepdims=keepdims)
@@ -137,7 +169,12 @@ min.vjp(x=_to_extreme)
 
 
 def _positions(r: Draw) -> list[Sample]:
-    return [Sample(r.apart(3, 4)), Sample(r.apart(3, 4), 0), Sample(r.apart(2, 3), -1, True), Sample(r.apart(5))]
+    return [
+        Sample(r.apart(3, 4)),
+        Sample(r.apart(3, 4), 0),
+        Sample(r.apart(2, 3), -1, True),
+        Sample(r.apart(5)),
+    ]
 
 
 @op("x", formula="argmax x", samples=_positions)
@@ -152,13 +189,21 @@ def argmin(xp, x, axis=None, keepdims=False):
     return xp.argmin(x, axis=axis, keepdims=keepdims)
 
 
-@op("x", formula="any x", samples=lambda r: [Sample(r.bools(3, 4)), Sample(r.bools(3, 4), 0), Sample(r.bools(0, 3), 0)])
+@op(
+    "x",
+    formula="any x",
+    samples=lambda r: [Sample(r.bools(3, 4)), Sample(r.bools(3, 4), 0), Sample(r.bools(0, 3), 0)],
+)
 def any(xp, x, axis=None, keepdims=False):
     """Whether one element over ``axis`` is non-zero; boolean, no gradient."""
     return xp.any(x, axis=_normal(axis), keepdims=keepdims)
 
 
-@op("x", formula="all x", samples=lambda r: [Sample(r.bools(3, 4)), Sample(r.bools(3, 4), 0), Sample(r.bools(0, 3), 0)])
+@op(
+    "x",
+    formula="all x",
+    samples=lambda r: [Sample(r.bools(3, 4)), Sample(r.bools(3, 4), 0), Sample(r.bools(0, 3), 0)],
+)
 def all(xp, x, axis=None, keepdims=False):
     """Whether all elements over ``axis`` are non-zero; boolean, no gradient."""
     return xp.all(x, axis=_normal(axis), keepdims=keepdims)

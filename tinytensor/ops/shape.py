@@ -24,7 +24,14 @@ def _ints(values: tuple[Any, ...]) -> tuple[int, ...]:
     view=True,
     formula="the same elements in another shape",
     gradient="dx = g in x's shape",
-    samples=lambda r: [Sample(r(3, 4), (2, 6)), Sample(r(3, 4), (-1,)), Sample(r(2, 3), (3, 1, 2)), Sample(r(), (1, 1)), Sample(r(1), ()), Sample(r(0, 3), (3, 0))],
+    samples=lambda r: [
+        Sample(r(3, 4), (2, 6)),
+        Sample(r(3, 4), (-1,)),
+        Sample(r(2, 3), (3, 1, 2)),
+        Sample(r(), (1, 1)),
+        Sample(r(1), ()),
+        Sample(r(0, 3), (3, 0)),
+    ],
 )
 def _reshape(xp, x, shape):
     """The elements in C order in another shape; one length may be -1."""
@@ -54,7 +61,14 @@ def _inverse(axes: tuple[int, ...] | None) -> tuple[int, ...] | None:
     view=True,
     formula="axes in another order",
     gradient="dx = g with the axes put back",
-    samples=lambda r: [Sample(r(3, 4)), Sample(r(2, 3, 4), (2, 0, 1)), Sample(r(2, 3, 4), (-1, 0, -2)), Sample(r(5)), Sample(r()), Sample(r(0, 2))],
+    samples=lambda r: [
+        Sample(r(3, 4)),
+        Sample(r(2, 3, 4), (2, 0, 1)),
+        Sample(r(2, 3, 4), (-1, 0, -2)),
+        Sample(r(5)),
+        Sample(r()),
+        Sample(r(0, 2)),
+    ],
 )
 def _transpose(xp, x, axes=None):
     """The axes in the order ``axes``, reversed by default."""
@@ -86,7 +100,12 @@ def permute(x: Any, *axes: Any) -> Any:
     view=True,
     formula="two axes exchanged",
     gradient="dx = g with the axes exchanged back",
-    samples=lambda r: [Sample(r(3, 4), 0, 1), Sample(r(2, 3, 4), -1, -2), Sample(r(2, 3, 4), 0, -1), Sample(r(0, 2), 0, 1)],
+    samples=lambda r: [
+        Sample(r(3, 4), 0, 1),
+        Sample(r(2, 3, 4), -1, -2),
+        Sample(r(2, 3, 4), 0, -1),
+        Sample(r(0, 2), 0, 1),
+    ],
 )
 def swapaxes(xp, x, axis1, axis2):
     """Exchange two axes. A view."""
@@ -101,7 +120,13 @@ swapaxes.vjp(x=lambda xp, g, k: xp.swapaxes(g, k.axis1, k.axis2))
     view=True,
     formula="axes of length 1 removed",
     gradient="dx = g in x's shape",
-    samples=lambda r: [Sample(r(3, 1, 4)), Sample(r(1, 3, 1), 0), Sample(r(1, 3, 1), (0, -1)), Sample(r()), Sample(r(0, 1), 1)],
+    samples=lambda r: [
+        Sample(r(3, 1, 4)),
+        Sample(r(1, 3, 1), 0),
+        Sample(r(1, 3, 1), (0, -1)),
+        Sample(r()),
+        Sample(r(0, 1), 1),
+    ],
 )
 def squeeze(xp, x, axis=None):
     """Remove axes of length 1: those in ``axis`` (int or tuple), or all. A view."""
@@ -116,7 +141,13 @@ squeeze.vjp(x=lambda xp, g, k: xp.reshape(g, k.shape_of()))
     view=True,
     formula="new axes of length 1",
     gradient="dx = g in x's shape",
-    samples=lambda r: [Sample(r(3, 4), 0), Sample(r(3, 4), -1), Sample(r(3), (0, 2)), Sample(r(), 0), Sample(r(0), 0)],
+    samples=lambda r: [
+        Sample(r(3, 4), 0),
+        Sample(r(3, 4), -1),
+        Sample(r(3), (0, 2)),
+        Sample(r(), 0),
+        Sample(r(0), 0),
+    ],
 )
 def expand_dims(xp, x, axis):
     """Insert axes of length 1 at the positions ``axis`` (int or tuple) of the result. A view."""
@@ -131,7 +162,13 @@ expand_dims.vjp(x=lambda xp, g, k: xp.reshape(g, k.shape_of()))
     name="broadcast_to",
     formula="x repeated along new axes and axes of length 1",
     gradient="dx = g summed over the repeated axes",
-    samples=lambda r: [Sample(r(3, 1), (3, 4)), Sample(r(4), (2, 3, 4)), Sample(r(), (2, 3)), Sample(r(1, 3), (0, 3)), Sample(r(2, 3), (2, 3))],
+    samples=lambda r: [
+        Sample(r(3, 1), (3, 4)),
+        Sample(r(4), (2, 3, 4)),
+        Sample(r(), (2, 3)),
+        Sample(r(1, 3), (0, 3)),
+        Sample(r(2, 3), (2, 3)),
+    ],
 )
 def _broadcast_to(xp, x, shape):
     """Repeat along new leading axes and axes of length 1, as NumPy's broadcasting does."""
@@ -159,7 +196,11 @@ def _lists(r: Draw) -> list[Sample]:
     "*xs",
     formula="tensors joined along an axis",
     gradient="dxᵢ = the part of g that came from xᵢ",
-    samples=lambda r: [*_lists(r), Sample([r(2, 1), r(2, 3)], -1), Sample([r(1, 2), r(3, 2), r(0, 2)], 0)],
+    samples=lambda r: [
+        *_lists(r),
+        Sample([r(2, 1), r(2, 3)], -1),
+        Sample([r(1, 2), r(3, 2), r(0, 2)], 0),
+    ],
 )
 def concat(xp, *xs, axis=0):
     """Join a list of tensors along an existing ``axis``; all other lengths must agree."""
@@ -201,13 +242,20 @@ def _stack_vjp(xp: Any, g: Any, k: Any) -> Any:
     view=True,
     formula="consecutive pieces along an axis",
     gradient="dx = the pieces' gradients, joined",
-    samples=lambda r: [Sample(r(6, 2), (2, 4)), Sample(r(2, 6), (1, 2), -1), Sample(r(3), (1,)), Sample(r(4, 0), (2,))],
+    samples=lambda r: [
+        Sample(r(6, 2), (2, 4)),
+        Sample(r(2, 6), (1, 2), -1),
+        Sample(r(3), (1,)),
+        Sample(r(4, 0), (2,)),
+    ],
 )
 def _split(xp, x, points, axis=0):
     """Cut along ``axis`` before each position in ``points``."""
     axis = axis % x.ndim
     edges = (0, *points, x.shape[axis])
-    return tuple(x[(slice(None),) * axis + (slice(a, b),)] for a, b in zip(edges, edges[1:], strict=False))
+    return tuple(
+        x[(slice(None),) * axis + (slice(a, b),)] for a, b in zip(edges, edges[1:], strict=False)
+    )
 
 
 _split.vjp(x=lambda xp, g, k: xp.concatenate(g, axis=k.axis))
@@ -222,7 +270,9 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> tuple[Any, ..
         axis: which axis to cut.
     """
     if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"split: axis: expected {-x.ndim} to {x.ndim - 1} for shape {x.shape}, got {axis}")
+        raise ValueError(
+            f"split: axis: expected {-x.ndim} to {x.ndim - 1} for shape {x.shape}, got {axis}"
+        )
     n = x.shape[axis]
     if isinstance(sections, int):
         if sections < 1:
