@@ -10,7 +10,7 @@ tensor([2., 4.])
 import os as _os
 
 from . import cuda, ops, random, registry
-from .autograd import enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
+from .autograd import grad
 from .creation import (
     arange,
     empty,
@@ -30,6 +30,7 @@ from .creation import (
 from .device import Device, default_device, device, set_default_device
 from .draw import draw
 from .gradcheck import gradcheck
+from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .ops import (
     abs,
     add,

@@ -1,156 +1,22 @@
-"""Reverse-mode differentiation: the graph, and the walk back through it.
+"""Reverse-mode differentiation: the walk back through the graph.
 
-A :class:`Node` records one application of an op. It points to its parents only, so a graph has no
-reference cycles and is freed as soon as its last output is. Nodes carry a running number;
-decreasing numbers are a topological order, so backward needs no recursion and visits each node
-once, after all gradients into it have been added up.
+Nodes are taken in decreasing order of creation, which is a topological order: no recursion, and
+each node is visited once, after all gradients into it have been added up.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import itertools
-import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .device import device_of
+from .grad_mode import enable_grad, set_grad_enabled
+from .graph import Kept, Node
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-#: outputs of at most this many elements stay readable on their node (value and gradient), which
-#: is what lets a picture of a small expression show every number
-SMALL = 16
-
-next_seq = itertools.count().__next__
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-class _GradMode(threading.local):
-    enabled = True
-
-
-grad_mode = _GradMode()
-
-
-class set_grad_enabled(contextlib.ContextDecorator):
-    """Context manager and decorator: record a graph inside (True) or not (False).
-
-    The setting is per thread and restored on leaving, also by an exception.
-    """
-
-    def __init__(self, enabled: bool):
-        self.enabled = enabled
-        self._outer: list[bool] = []
-
-    def __enter__(self) -> None:
-        self._outer.append(grad_mode.enabled)
-        grad_mode.enabled = self.enabled
-
-    def __exit__(self, *exc: object) -> None:
-        grad_mode.enabled = self._outer.pop()
-
-    def __call__(self, func: F) -> F:
-        enabled = self.enabled
-
-        @functools.wraps(func)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with set_grad_enabled(enabled):
-                return func(*args, **kwargs)
-
-        return wrapped  # type: ignore[return-value]
-
-
-def no_grad() -> set_grad_enabled:
-    """Inside ``with tt.no_grad():`` (or under ``@tt.no_grad()``) no graph is recorded."""
-    return set_grad_enabled(False)
-
-
-def enable_grad() -> set_grad_enabled:
-    """Record graphs again inside a :func:`no_grad` block."""
-    return set_grad_enabled(True)
-
-
-def is_grad_enabled() -> bool:
-    """Whether ops on tensors that require gradients record a graph in this thread."""
-    return grad_mode.enabled
-
-
-class Node:
-    """One application of an op.
-
-    Attributes:
-        op: the registered op; ``op.name`` names it.
-        params: its settings, such as ``{"axis": 1}``.
-        parents: per operand the node that made it, the leaf tensor itself, or None (a constant).
-        consts: numbers and small constant tensors among the operands, by position, or None.
-        in_meta: per operand (shape, dtype), or None for a number.
-        needs: per operand, whether a gradient is wanted.
-        saved, versions: arrays kept for backward and the versions they had; None once freed.
-        shape, dtype: of the output (a tuple of shapes for several outputs).
-        value, grad: arrays, kept for outputs of at most ``SMALL`` elements.
-        scope: the module call that made it. seq: creation order. name: given by the user.
-    """
-
-    __slots__ = (
-        "op", "params", "parents", "consts", "in_meta", "needs", "saved", "versions",
-        "shape", "dtype", "value", "grad", "scope", "seq", "name", "__weakref__",
-    )  # fmt: skip
-
-    op: Any
-    params: dict[str, Any]
-    parents: tuple[Any, ...]
-    consts: dict[int, Any] | None
-    in_meta: tuple[Any, ...]
-    needs: tuple[bool, ...]
-    saved: tuple[Any, ...] | None
-    versions: Sequence[tuple[str, Any, int]]
-    shape: Any
-    dtype: Any
-    scope: Any
-    seq: int
-
-    def __init__(self) -> None:
-        self.value: Any = None
-        self.grad: Any = None
-        self.name: str | None = None
-
-    def __repr__(self) -> str:
-        return f"<Node {self.seq}: {self.op.name} {self.shape}>"
-
-
-class Kept:
-    """What a VJP rule sees of the forward pass: kept arrays and settings by name.
-
-    ``k.shape_of(i)`` is operand i's shape, ``k.needs`` says which operands want a gradient, and
-    ``k.run(op, ...)`` applies another op on whatever the rule is running on (arrays or Tensors).
-    """
-
-    def __init__(self, node: Node, values: Sequence[Any], graph: bool):
-        self.__dict__.update(node.params)
-        self.__dict__.update(zip(node.op.keys, values, strict=True))
-        self.node = node
-        self.needs = node.needs
-        self.graph = graph
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
-
-    def shape_of(self, operand: int = 0) -> tuple[int, ...]:
-        """Shape of an operand."""
-        shape: tuple[int, ...] = self.node.in_meta[operand][0]
-        return shape
-
-    def run(self, op: Any, *operands: Any, **settings: Any) -> Any:
-        """Apply ``op``: recorded when gradients are being recorded, on raw arrays otherwise."""
-        if self.graph:
-            return op(*operands, **settings)
-        return op.forward(device_of(operands[0]).xp, *operands, **settings)
 
 
 def backward(

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .autograd import enable_grad, grad
+from .autograd import grad
+from .grad_mode import enable_grad
 from .random import Generator
 from .tensor import Tensor, tensor
 

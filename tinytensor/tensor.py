@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from . import autograd
-from .autograd import Node, grad_mode
 from .device import BY_TYPE, Device, default_device, device, device_of
+from .grad_mode import grad_mode, set_grad_enabled
+from .graph import Node
 from .operators import Operators
 
 _DEFAULT_DTYPE = np.dtype(np.float32)
@@ -133,7 +134,7 @@ class Tensor(Operators):
                 earlier backward; a saved array was changed in place.
         """
         seed = autograd.cotangent(self, gradient, "gradient", create_graph)
-        with autograd.set_grad_enabled(create_graph):
+        with set_grad_enabled(create_graph):
             autograd.backward([self], [seed], None, retain_graph or create_graph, create_graph)
 
     def detach(self) -> Tensor:

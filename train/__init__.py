@@ -1,9 +1,10 @@
 """Training on text: optimisers, schedules, data, checkpoints, the trainer, the command line."""
 
 from .checkpoint import Checkpoint, CheckpointError
+from .clip import clip_grad_norm
 from .config import ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, load_text
-from .optim import SGD, Adam, AdamW, Optimizer, clip_grad_norm, param_groups
+from .optim import SGD, Adam, AdamW, Optimizer, param_groups
 from .plot import plot_losses
 from .sample import load_model, sample_text, stream_text
 from .schedule import CosineWarmup

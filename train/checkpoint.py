@@ -67,7 +67,8 @@ def save(path: str | Path, checkpoint: Checkpoint) -> Path:
     for part, group in parts.items():
         for name, array in group.items():
             if not isinstance(array, np.ndarray):
-                raise TypeError(f"{part}.{name}: expected a NumPy array, got {type(array).__name__}")
+                kind = type(array).__name__
+                raise TypeError(f"{part}.{name}: expected a NumPy array, got {kind}")
             arrays[f"{part}.{name}"] = np.array(array, order="C")
     # ASCII keeps lone surrogates, which UTF-8 could not hold; allow_nan reads back losses of inf.
     rest = {**checkpoint.meta, "optimizer": checkpoint.optimizer["numbers"]}

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import fields
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -47,9 +48,6 @@ def run(args: list[str]) -> int:
         return fail(str(error), code=1)
     except (KeyboardInterrupt, typer.Abort):
         return fail("interrupted", code=130)
-    except BrokenPipeError:  # tinytensor sample | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:
         if not hasattr(error, "format_message"):  # a fault of ours: the traceback is of use
             raise
@@ -159,7 +157,8 @@ def train(
     assert folder is not None
     if not complete:
         print(
-            f"\nstopped at step {trainer.step} of {trainer.config.steps}, all is saved; go on with\n"
+            f"\nstopped at step {trainer.step} of {trainer.config.steps}, all is saved; "
+            "go on with\n"
             f"  {COMMAND} train --resume --out {folder}",
             flush=True,
         )
@@ -241,11 +240,12 @@ def sample(
     except ValueError as error:
         raise ConfigError(str(error)) from None
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a narrow terminal
-    sys.stdout.write(prompt)
-    for part in parts:
-        sys.stdout.write(part)
-        sys.stdout.flush()
-    print()
+    try:
+        for part in chain([prompt], parts, ["\n"]):
+            sys.stdout.write(part)
+            sys.stdout.flush()
+    except BrokenPipeError:  # tinytensor sample | head: the reader has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def check_device(device: str) -> None:

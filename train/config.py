@@ -107,7 +107,8 @@ class TrainConfig:
         names = [f.name for f in fields(cls)]
         unknown = sorted(set(values) - set(names))
         if unknown:
-            raise ConfigError(f"{where}: unknown setting {unknown[0]!r}; known are {', '.join(names)}")
+            known = ", ".join(names)
+            raise ConfigError(f"{where}: unknown setting {unknown[0]!r}; known are {known}")
         try:
             return cls(**values)
         except ConfigError as error:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.metadata
 import platform
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +17,6 @@ from .sample import restore_model
 
 def environment_facts() -> dict[str, str]:
     """Versions, BLAS, GPU and renderer of this machine, in the order to show them."""
-    import importlib.metadata
-
     def of(package: str) -> str:
         try:
             return importlib.metadata.version(package)
@@ -38,7 +39,7 @@ def environment_facts() -> dict[str, str]:
 def blas() -> str:
     """The matrix library of NumPy and, where threadpoolctl can tell, its kernel and threads."""
     try:
-        from threadpoolctl import threadpool_info
+        threadpool_info = importlib.import_module("threadpoolctl").threadpool_info
     except ImportError:
         pass
     else:
@@ -50,7 +51,8 @@ def blas() -> str:
                     f"{pool.get('num_threads')} threads"
                 )
     try:
-        library = np.show_config(mode="dicts")["Build Dependencies"]["blas"]  # type: ignore[index, call-overload]
+        config: Any = np.show_config(mode="dicts")
+        library = config["Build Dependencies"]["blas"]
         return f"{library['name']} {library['version']}"
     except (TypeError, KeyError):
         return "unknown"
@@ -77,7 +79,8 @@ def checkpoint_facts(path: str | Path) -> dict[str, str]:
         "step": f"{saved.meta.get('step')} of {config.get('steps')}",
     }
     if train is not None and train.size:
-        facts["training loss"] = f"{train[-50:].mean():.4f} (mean of the last {min(50, train.size)})"
+        recent = train[-50:]
+        facts["training loss"] = f"{recent.mean():.4f} (mean of the last {recent.size} steps)"
     if val is not None and val.size:
         facts["validation loss"] = f"{val[-1, 1]:.4f} at step {int(val[-1, 0])}"
     for name in ("optimizer", "lr", "min_lr", "batch_size", "accumulate", "weight_decay", "seed"):

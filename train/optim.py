@@ -1,4 +1,4 @@
-"""Optimisers: SGD with momentum, Adam and AdamW, parameter groups and gradient clipping.
+"""Optimisers: SGD with momentum, Adam and AdamW, and parameter groups.
 
 Names and arithmetic are those of ``torch.optim``. A step writes parameters in place and needs few
 passes over memory: arrays are worked on in pieces that stay in the processor's cache, with one
@@ -126,11 +126,11 @@ class Optimizer:
         state = self.state.setdefault(id(p), {"step": 0})
         state["step"] += 1
         numbers = self.numbers(group, state["step"])
-        arrays = [self._slot(p, state, name) for name in self.slots_of(group)]
+        arrays: list[Any] = [self._slot(p, state, name) for name in self.slots_of(group)]
         data = p.data
         if not data.flags.c_contiguous:
             data = p.data = xp.ascontiguousarray(data)
-        flat = [a.reshape(-1) for a in (data, g, *arrays)]
+        flat: list[Any] = [a.reshape(-1) for a in (data, g, *arrays)]
         size = flat[0].size
         piece = PIECE if xp is np else size  # a GPU wants few large launches
         scratch = self._scratch.get((device.name, data.dtype))
@@ -144,7 +144,7 @@ class Optimizer:
 
     def _slot(self, p: Tensor, state: dict[str, Any], name: str) -> Any:
         """A state array on the parameter's device and of its dtype, zeros at first."""
-        array = state.get(name)
+        array: Any = state.get(name)
         if array is None:
             array = p.device.xp.zeros(p.shape, dtype=p.dtype)
         elif type(array) is not p.device.array_type or array.dtype != p.dtype:  # p was moved
@@ -393,37 +393,3 @@ def param_groups(model: Module, weight_decay: float) -> list[dict[str, Any]]:
         {"params": [p for p in params if p.ndim < 2], "weight_decay": 0.0},
     ]
     return [group for group in groups if group["params"]]
-
-
-def clip_grad_norm(params: Iterable[Tensor] | Tensor, max_norm: float) -> float:
-    """Scale all gradients by one factor so that their joint 2-norm is at most ``max_norm``.
-
-    Parameters without a gradient are skipped. As in PyTorch a norm that is not finite scales by
-    NaN or 0, so look at what is returned.
-
-    Args:
-        params: tensors.
-        max_norm: > 0; infinity only measures.
-
-    Returns:
-        The norm before clipping (0.0 where there are no gradients).
-    """
-    if not max_norm > 0:
-        raise ValueError(f"max_norm: expected a number > 0, got {max_norm!r}")
-    tensors = [params] if isinstance(params, Tensor) else params
-    grads = list({id(p): p.grad for p in tensors if p.grad is not None}.values())
-    totals: dict[Any, Any] = {}  # device -> sum of squares there: one transfer for each device
-    for grad in grads:
-        flat = grad.data.reshape(-1)
-        if flat.dtype.itemsize < 4:
-            flat = flat.astype(np.float32)
-        square = grad.device.xp.dot(flat, flat)
-        totals[grad.device] = totals[grad.device] + square if grad.device in totals else square
-    norm = math.sqrt(sum(total.item() for total in totals.values()))
-    scale = max_norm / (norm + 1e-6)
-    if not scale >= 1.0:
-        for grad in grads:
-            array = grad.data
-            array *= scale
-            grad.bump_version()
-    return norm

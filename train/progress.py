@@ -78,8 +78,9 @@ class Bar(Report):
             expand=True,
         )
         self._drawn = 0.0
+        fields: dict[str, Any] = self._fields(trainer)
         self._task = self._progress.add_task(
-            "", total=trainer.config.steps, **self._fields(trainer), completed=trainer.step
+            "", total=trainer.config.steps, completed=trainer.step, **fields
         )
         self._progress.start()
 

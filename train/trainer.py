@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import Generator, cuda, no_grad, random
-from ..models import LanguageModel, build
+from ..models import build
 from ..nn import evaluating
 from .checkpoint import NAME, Checkpoint, CheckpointError, load, locate, remove_leftovers, save
+from .clip import clip_grad_norm
 from .config import MODEL_FIELDS, ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, fingerprint, load_text
 from .history import History, Log
-from .optim import SGD, AdamW, Optimizer, clip_grad_norm, param_groups
+from .optim import SGD, AdamW, Optimizer, param_groups
 from .plot import plot_losses
 from .progress import Report
 from .sample import restore_model, sample_text

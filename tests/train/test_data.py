@@ -83,8 +83,8 @@ def test_the_smallest_split_has_one_window() -> None:
 @pytest.mark.parametrize(
     ("length", "block", "fraction", "match"),
     [
-        (50, 8, 0.1, "validation split is too short for a block: it has 5 of the text's 50 symbols, "
-                     "block_size 8 needs at least 9"),
+        (50, 8, 0.1, "validation split is too short for a block: it has 5 of the text's 50 "
+                     "symbols, block_size 8 needs at least 9"),
         (16, 8, 0.5, "training split is too short for a block: it has 8 of the text's 16"),
         (0, 8, 0.1, "training split .* has 0"),
     ],

@@ -1,10 +1,14 @@
 """Every op, one small definition each; see :mod:`tinytensor.registry` for how one is written."""
 
 # fmt: off
+# ruff: noqa: I001  (in reading order: from the simplest to the most fused)
 from .elementwise import (
-    abs, add, alias, astype, clip, copy, cos, div, equal, erf, exp, greater, greater_equal,
-    isfinite, isnan, less, less_equal, log, logical_and, logical_not, logical_or, logical_xor,
-    masked_fill, maximum, minimum, mul, neg, not_equal, pow, sign, sin, sqrt, sub, tanh, where,
+    abs, add, alias, astype, clip, copy, cos, div, erf, exp, log, masked_fill, maximum, minimum,
+    mul, neg, pow, sign, sin, sqrt, sub, tanh, where,
+)
+from .comparison import (
+    equal, greater, greater_equal, isfinite, isnan, less, less_equal, logical_and, logical_not,
+    logical_or, logical_xor, not_equal,
 )
 from .reduce import all, any, argmax, argmin, max, mean, min, sum, var
 from .shape import (
@@ -12,7 +16,9 @@ from .shape import (
     to_device, transpose, tril, triu,
 )
 from .activation import gelu, relu, sigmoid, silu
-from .index import embedding, embedding_grad, getitem, index_put, one_hot, raw_index, take_along_axis
+from .index import (
+    embedding, embedding_grad, getitem, index_put, one_hot, raw_index, take_along_axis,
+)
 from .linalg import linear, matmul
 from .normalize import dropout, layer_norm, log_softmax, softmax
 from .loss import cross_entropy

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..registry import Draw, Sample, op
+from ..registry import op
+from ..samples import Draw, Sample
 from . import elementwise as e
 
 
@@ -33,7 +34,7 @@ relu.vjp(x=lambda xp, g, k: g * (k.out > 0))
 
 @relu.reference_is
 def _relu(x: Any) -> Any:
-    return e.where(e.greater(x, 0), x, 0.0)
+    return e.where(x > 0, x, 0.0)
 
 
 @op("x", keeps="out", formula="1 / (1 + e⁻ˣ)", gradient="dx = g out (1 - out)", samples=_any)

@@ -10,7 +10,8 @@ import numpy as np
 
 from .. import random
 from ..device import device
-from ..registry import Sample, op
+from ..registry import op
+from ..samples import Sample
 from ..tensor import Tensor, make
 from . import elementwise as e
 from .linalg import matmul

@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 from ..device import device_of
-from ..registry import Draw, Sample, op
+from ..registry import op
+from ..samples import Draw, Sample
 
 
-def _pairs(r: Draw) -> list[Sample]:
+def broadcasting_pairs(r: Draw) -> list[Sample]:
     return [
         Sample(r(3, 4), r(3, 4)),
         Sample(r(3, 4), r(4)),
@@ -50,7 +51,7 @@ def _apart_pairs(r: Draw) -> list[Sample]:
     return [Sample(r.apart(*a), r.apart(*b) + 0.06) for a, b in shapes] + [Sample(r.apart(3), 0.0)]
 
 
-def _ones(r: Draw) -> list[Sample]:
+def any_values(r: Draw) -> list[Sample]:
     return [Sample(r(3, 4)), Sample(r(2, 1, 3)), Sample(r()), Sample(r(0, 3))]
 
 
@@ -63,7 +64,7 @@ def _positive(r: Draw) -> list[Sample]:
     ]
 
 
-def _kinked(r: Draw) -> list[Sample]:
+def kinked(r: Draw) -> list[Sample]:
     return [
         Sample(r.apart(3, 4)),
         Sample(r.apart(2, 1, 3)),
@@ -72,7 +73,7 @@ def _kinked(r: Draw) -> list[Sample]:
     ]
 
 
-@op("x y", formula="x + y", gradient="dx = g, dy = g", samples=_pairs)
+@op("x y", formula="x + y", gradient="dx = g, dy = g", samples=broadcasting_pairs)
 def add(xp, x, y):
     """Sum, element by element."""
     return x + y
@@ -81,7 +82,7 @@ def add(xp, x, y):
 add.vjp(x=lambda xp, g, k: g, y=lambda xp, g, k: g)
 
 
-@op("x y", formula="x - y", gradient="dx = g, dy = -g", samples=_pairs)
+@op("x y", formula="x - y", gradient="dx = g, dy = -g", samples=broadcasting_pairs)
 def sub(xp, x, y):
     """Difference, element by element."""
     return x - y
@@ -90,7 +91,7 @@ def sub(xp, x, y):
 sub.vjp(x=lambda xp, g, k: g, y=lambda xp, g, k: -g)
 
 
-@op("x y", keeps="x y", formula="x · y", gradient="dx = g y, dy = g x", samples=_pairs)
+@op("x y", keeps="x y", formula="x · y", gradient="dx = g y, dy = g x", samples=broadcasting_pairs)
 def mul(xp, x, y):
     """Product, element by element."""
     return x * y
@@ -155,7 +156,7 @@ def _pow_dy(xp: Any, g: Any, k: Any) -> Any:
 pow.vjp(x=_pow_dx, y=_pow_dy)
 
 
-@op("x", formula="-x", gradient="dx = -g", samples=_ones)
+@op("x", formula="-x", gradient="dx = -g", samples=any_values)
 def neg(xp, x):
     """Negative of each element."""
     return -x
@@ -164,7 +165,7 @@ def neg(xp, x):
 neg.vjp(x=lambda xp, g, k: -g)
 
 
-@op("x", keeps="x", formula="|x|", gradient="dx = g sign x", samples=_kinked)
+@op("x", keeps="x", formula="|x|", gradient="dx = g sign x", samples=kinked)
 def abs(xp, x):
     """Absolute value; gradient 0 at 0."""
     return xp.abs(x)
@@ -173,13 +174,13 @@ def abs(xp, x):
 abs.vjp(x=lambda xp, g, k: g * xp.sign(k.x))
 
 
-@op("x", formula="sign x", samples=_kinked)
+@op("x", formula="sign x", samples=kinked)
 def sign(xp, x):
     """-1, 0 or 1; its gradient is 0 everywhere."""
     return xp.sign(x)
 
 
-@op("x", keeps="out", formula="eˣ", gradient="dx = g out", samples=_ones)
+@op("x", keeps="out", formula="eˣ", gradient="dx = g out", samples=any_values)
 def exp(xp, x):
     """Exponential function eˣ, element by element."""
     return xp.exp(x)
@@ -206,7 +207,7 @@ def sqrt(xp, x):
 sqrt.vjp(x=lambda xp, g, k: g * 0.5 / k.out)
 
 
-@op("x", keeps="x", formula="sin x", gradient="dx = g cos x", samples=_ones)
+@op("x", keeps="x", formula="sin x", gradient="dx = g cos x", samples=any_values)
 def sin(xp, x):
     """Sine of radians."""
     return xp.sin(x)
@@ -215,7 +216,7 @@ def sin(xp, x):
 sin.vjp(x=lambda xp, g, k: g * xp.cos(k.x))
 
 
-@op("x", keeps="x", formula="cos x", gradient="dx = -g sin x", samples=_ones)
+@op("x", keeps="x", formula="cos x", gradient="dx = -g sin x", samples=any_values)
 def cos(xp, x):
     """Cosine of radians."""
     return xp.cos(x)
@@ -224,7 +225,7 @@ def cos(xp, x):
 cos.vjp(x=lambda xp, g, k: -g * xp.sin(k.x))
 
 
-@op("x", keeps="out", formula="tanh x", gradient="dx = g (1 - out²)", samples=_ones)
+@op("x", keeps="out", formula="tanh x", gradient="dx = g (1 - out²)", samples=any_values)
 def tanh(xp, x):
     """Hyperbolic tangent of each element."""
     return xp.tanh(x)
@@ -233,7 +234,7 @@ def tanh(xp, x):
 tanh.vjp(x=lambda xp, g, k: g * (1 - k.out * k.out))
 
 
-@op("x", keeps="x", formula="erf x", gradient="dx = g 2/√π exp(-x²)", samples=_ones)
+@op("x", keeps="x", formula="erf x", gradient="dx = g 2/√π exp(-x²)", samples=any_values)
 def erf(xp, x):
     """Error function (by SciPy, or cupyx on a GPU)."""
     return device_of(x).special.erf(x)
@@ -368,7 +369,7 @@ def masked_fill(xp, x, mask, value):
 masked_fill.vjp(x=lambda xp, g, k: xp.where(k.mask, 0.0, g))
 
 
-@op("x", view=True, formula="x", gradient="dx = g", samples=_ones)
+@op("x", view=True, formula="x", gradient="dx = g", samples=any_values)
 def alias(xp, x):
     """The same values (and memory) as a graph node of their own."""
     return x
@@ -377,7 +378,7 @@ def alias(xp, x):
 alias.vjp(x=lambda xp, g, k: g)
 
 
-@op("x", formula="x", gradient="dx = g", samples=_ones)
+@op("x", formula="x", gradient="dx = g", samples=any_values)
 def copy(xp, x):
     """A copy in memory of its own."""
     return x.copy()
@@ -403,52 +404,3 @@ def astype(xp, x, dtype):
 
 
 astype.vjp(x=lambda xp, g, k: g)
-
-
-def _compare(name: str, symbol: str, text: str, compute: Any) -> Any:
-    def forward(xp, x, y):
-        return compute(xp, x, y)
-
-    forward.__doc__ = f"{text}, element by element; boolean, no gradient."
-    return op("x y", name=name, formula=f"x {symbol} y", samples=_pairs)(forward)
-
-
-equal = _compare("equal", "==", "Whether x equals y", lambda xp, x, y: xp.equal(x, y))
-not_equal = _compare(
-    "not_equal", "!=", "Whether x differs from y", lambda xp, x, y: xp.not_equal(x, y)
-)
-less = _compare("less", "<", "Whether x is below y", lambda xp, x, y: xp.less(x, y))
-less_equal = _compare(
-    "less_equal", "<=", "Whether x is at most y", lambda xp, x, y: xp.less_equal(x, y)
-)
-greater = _compare("greater", ">", "Whether x is above y", lambda xp, x, y: xp.greater(x, y))
-greater_equal = _compare(
-    "greater_equal", ">=", "Whether x is at least y", lambda xp, x, y: xp.greater_equal(x, y)
-)
-logical_and = _compare(
-    "logical_and", "and", "Whether both are non-zero", lambda xp, x, y: xp.logical_and(x, y)
-)
-logical_or = _compare(
-    "logical_or", "or", "Whether one is non-zero", lambda xp, x, y: xp.logical_or(x, y)
-)
-logical_xor = _compare(
-    "logical_xor", "xor", "Whether exactly one is non-zero", lambda xp, x, y: xp.logical_xor(x, y)
-)
-
-
-@op("x", formula="not x", samples=_kinked)
-def logical_not(xp, x):
-    """Whether x is zero; boolean, no gradient."""
-    return xp.logical_not(x)
-
-
-@op("x", formula="x is finite", samples=_ones)
-def isfinite(xp, x):
-    """Whether x is neither infinite nor NaN; boolean, no gradient."""
-    return xp.isfinite(x)
-
-
-@op("x", formula="x is NaN", samples=_ones)
-def isnan(xp, x):
-    """Whether x is NaN; boolean, no gradient."""
-    return xp.isnan(x)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..device import BY_TYPE, device_of
-from ..registry import Sample, op
+from ..registry import op
+from ..samples import Sample
 from ..tensor import Tensor
 
 

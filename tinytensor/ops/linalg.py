@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..registry import Sample, op
+from ..registry import op
+from ..samples import Sample
 from .elementwise import add
 from .shape import swapaxes
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..registry import Sample, op
+from ..registry import op
+from ..samples import Sample
 from . import elementwise as e
 from . import reduce
 from .index import check_range, take_along_axis
@@ -117,7 +118,7 @@ def _cross_entropy(
     label_smoothing: float = 0.0,
     reduction: str = "mean",
 ) -> Any:
-    counts = e.not_equal(target, ignore_index)
+    counts = target != ignore_index
     ids = e.where(counts, target, 0)
     logp = log_softmax(logits, -1)
     picked = reshape(take_along_axis(logp, reshape(ids, *target.shape, 1), -1), target.shape)

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from .. import random
-from ..registry import Draw, Sample, op
+from ..registry import op
+from ..samples import Draw, Sample
 from . import elementwise as e
 from . import reduce
 
@@ -68,7 +69,7 @@ def _softmax_vjp(xp: Any, g: Any, k: Any) -> Any:
 def _shifted_exp(x: Any, axis: int) -> tuple[Any, Any, Any]:
     """Primitives only: x less its maximum, the exponentials of that, and their sum."""
     m = reduce.max(x.detach(), axis, True)
-    empty = e.equal(m, -_INF)
+    empty = m == -_INF
     shifted = x - e.where(empty, 0.0, m)
     exps = e.exp(shifted)
     return shifted, exps, e.add(reduce.sum(exps, axis, True), empty)

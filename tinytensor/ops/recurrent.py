@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..registry import Sample, op
+from ..registry import op
+from ..samples import Sample
 from . import activation, elementwise
 from .index import getitem
 from .linalg import matmul

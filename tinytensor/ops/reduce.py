@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..registry import Draw, Sample, op
+from ..registry import op
+from ..samples import Draw, Sample
 
 Axis = Any
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..device import device
-from ..registry import Draw, Sample, op
+from ..registry import op
+from ..samples import Draw, Sample
 
 
 def _ints(values: tuple[Any, ...]) -> tuple[int, ...]:

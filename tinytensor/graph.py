@@ -1,0 +1,92 @@
+"""The computation graph: one node per application of an op.
+
+A node points to its parents only, so a graph has no reference cycles and is freed as soon as its
+last output is. Nodes carry a running number; decreasing numbers are a topological order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .device import device_of
+
+#: outputs of at most this many elements stay readable on their node (value and gradient), which
+#: is what lets a picture of a small expression show every number
+SMALL = 16
+
+next_seq = itertools.count().__next__
+
+
+class Node:
+    """One application of an op.
+
+    Attributes:
+        op: the registered op; ``op.name`` names it.
+        params: its settings, such as ``{"axis": 1}``.
+        parents: per operand the node that made it, the leaf tensor itself, or None (a constant).
+        consts: numbers and small constant tensors among the operands, by position, or None.
+        in_meta: per operand (shape, dtype), or None for a number.
+        needs: per operand, whether a gradient is wanted.
+        saved, versions: arrays kept for backward and the versions they had; None once freed.
+        shape, dtype: of the output (a tuple of shapes for several outputs).
+        value, grad: arrays, kept for outputs of at most ``SMALL`` elements.
+        scope: the module call that made it. seq: creation order. name: given by the user.
+    """
+
+    __slots__ = (
+        "op", "params", "parents", "consts", "in_meta", "needs", "saved", "versions",
+        "shape", "dtype", "value", "grad", "scope", "seq", "name", "__weakref__",
+    )  # fmt: skip
+
+    op: Any
+    params: dict[str, Any]
+    parents: tuple[Any, ...]
+    consts: dict[int, Any] | None
+    in_meta: tuple[Any, ...]
+    needs: tuple[bool, ...]
+    saved: tuple[Any, ...] | None
+    versions: Sequence[tuple[str, Any, int]]
+    shape: Any
+    dtype: Any
+    scope: Any
+    seq: int
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.grad: Any = None
+        self.name: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Node {self.seq}: {self.op.name} {self.shape}>"
+
+
+class Kept:
+    """What a VJP rule sees of the forward pass: kept arrays and settings by name.
+
+    ``k.shape_of(i)`` is operand i's shape, ``k.needs`` says which operands want a gradient, and
+    ``k.run(op, ...)`` applies another op on whatever the rule is running on (arrays or Tensors).
+    """
+
+    def __init__(self, node: Node, values: Sequence[Any], graph: bool):
+        self.__dict__.update(node.params)
+        self.__dict__.update(zip(node.op.keys, values, strict=True))
+        self.node = node
+        self.needs = node.needs
+        self.graph = graph
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def shape_of(self, operand: int = 0) -> tuple[int, ...]:
+        """Shape of an operand."""
+        shape: tuple[int, ...] = self.node.in_meta[operand][0]
+        return shape
+
+    def run(self, op: Any, *operands: Any, **settings: Any) -> Any:
+        """Apply ``op``: recorded when gradients are being recorded, on raw arrays otherwise."""
+        if self.graph:
+            return op(*operands, **settings)
+        return op.forward(device_of(operands[0]).xp, *operands, **settings)

@@ -1,0 +1,57 @@
+"""Comparisons and logic: boolean results, no gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..registry import op
+from .elementwise import any_values, broadcasting_pairs, kinked
+
+
+def _compare(name: str, symbol: str, text: str, compute: Any) -> Any:
+    def forward(xp, x, y):
+        return compute(xp, x, y)
+
+    forward.__doc__ = f"{text}, element by element; boolean, no gradient."
+    return op("x y", name=name, formula=f"x {symbol} y", samples=broadcasting_pairs)(forward)
+
+
+equal = _compare("equal", "==", "Whether x equals y", lambda xp, x, y: xp.equal(x, y))
+not_equal = _compare(
+    "not_equal", "!=", "Whether x differs from y", lambda xp, x, y: xp.not_equal(x, y)
+)
+less = _compare("less", "<", "Whether x is below y", lambda xp, x, y: xp.less(x, y))
+less_equal = _compare(
+    "less_equal", "<=", "Whether x is at most y", lambda xp, x, y: xp.less_equal(x, y)
+)
+greater = _compare("greater", ">", "Whether x is above y", lambda xp, x, y: xp.greater(x, y))
+greater_equal = _compare(
+    "greater_equal", ">=", "Whether x is at least y", lambda xp, x, y: xp.greater_equal(x, y)
+)
+logical_and = _compare(
+    "logical_and", "and", "Whether both are non-zero", lambda xp, x, y: xp.logical_and(x, y)
+)
+logical_or = _compare(
+    "logical_or", "or", "Whether one is non-zero", lambda xp, x, y: xp.logical_or(x, y)
+)
+logical_xor = _compare(
+    "logical_xor", "xor", "Whether exactly one is non-zero", lambda xp, x, y: xp.logical_xor(x, y)
+)
+
+
+@op("x", formula="not x", samples=kinked)
+def logical_not(xp, x):
+    """Whether x is zero; boolean, no gradient."""
+    return xp.logical_not(x)
+
+
+@op("x", formula="x is finite", samples=any_values)
+def isfinite(xp, x):
+    """Whether x is neither infinite nor NaN; boolean, no gradient."""
+    return xp.isfinite(x)
+
+
+@op("x", formula="x is NaN", samples=any_values)
+def isnan(xp, x):
+    """Whether x is NaN; boolean, no gradient."""
+    return xp.isnan(x)
