@@ -9,6 +9,7 @@ tensor([2., 4.])
 
 import os as _os
 
+from . import allocator as _allocator
 from . import cuda, ops, random, registry
 from .autograd import grad
 from .creation import (
@@ -29,8 +30,8 @@ from .creation import (
 )
 from .device import Device, default_device, device, set_default_device
 from .draw import draw
-from .gradcheck import gradcheck
 from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .gradcheck import gradcheck
 from .ops import (
     abs,
     add,
@@ -110,6 +111,8 @@ from .random import Generator, manual_seed
 from .tensor import Tensor, tensor
 
 __version__ = "0.1.0"
+
+_allocator.tune()
 
 concatenate = ops.concat
 true_divide = ops.div

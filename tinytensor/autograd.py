@@ -149,7 +149,8 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
     if saved is None:
         if op.keys:
             raise RuntimeError(
-                f"backward through {op.name!r} a second time, but its saved arrays were freed by the "
+                f"backward through {op.name!r} a second time, but its saved arrays were freed by "
+                "the "
                 "first; call backward(retain_graph=True) the first time, or compute the loss again"
             )
         saved = ()
@@ -157,8 +158,10 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
         if version.count != count:
             what = "its output" if name == "out" else f"its operand {name!r}"
             raise RuntimeError(
-                f"backward through {op.name!r}: {what}, shape {node_shape(node, name)}, was changed in "
-                f"place after it was saved (version {count}, now {version.count}); compute on a copy, "
+                f"backward through {op.name!r}: {what}, shape {node_shape(node, name)}, was "
+                "changed in "
+                f"place after it was saved (version {count}, now {version.count}); compute on a "
+                "copy, "
                 "or change it after backward"
             )
     if type(g) is list:
@@ -342,14 +345,16 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
 
     if not output.requires_grad:
         raise RuntimeError(
-            f"backward: this tensor (shape {output.shape}, {output.dtype}) has no graph: nothing it was "
+            f"backward: this tensor (shape {output.shape}, {output.dtype}) has no graph: nothing "
+            "it was "
             "computed from has requires_grad=True, or it was computed under no_grad() or detached"
         )
     xp = output.device.xp
     if given is None:
         if output.size != 1:
             raise RuntimeError(
-                f"backward: expected a scalar output, got shape {output.shape}; reduce it first, for example "
+                f"backward: expected a scalar output, got shape {output.shape}; reduce it first, "
+                "for example "
                 f"with .sum() or .mean(), or pass {argument} of that shape"
             )
         return make(xp.ones_like(output.data)) if graph else xp.ones_like(output.data)

@@ -34,7 +34,10 @@ class InputReport:
         if self.worst is None:
             return head
         place = f"[{', '.join(map(str, self.worst))}]" if self.worst else ""
-        line = f"{head}, worst at {self.name}{place}: backward {self.analytic:.9g}, differences {self.numeric:.9g}"
+        line = (
+            f"{head}, worst at {self.name}{place}: backward {self.analytic:.9g}, "
+            f"differences {self.numeric:.9g}"
+        )
         return line + (f"\n    {self.hint}" if self.hint else "")
 
 
@@ -97,7 +100,8 @@ def gradcheck(
     for name, x in checked:
         if x.dtype != np.float64:
             raise TypeError(
-                f"gradcheck: {name}: expected float64, got {x.dtype}; differences of {x.dtype} are mostly "
+                f"gradcheck: {name}: expected float64, got {x.dtype}; differences of {x.dtype} are "
+                "mostly "
                 "rounding noise. Convert the input with .astype('float64')"
             )
     rng = generator or Generator(0)
@@ -141,14 +145,18 @@ def gradcheck(
                 x.shape
             )
             if np.allclose(np.swapaxes(a, -1, -2), n, rtol=1e-4, atol=1e-6):
-                row.hint = "transposed: an operand, or the gradient itself, has its last two axes exchanged"
+                row.hint = (
+                    "transposed: an operand, or the gradient itself, has its last two axes "
+                    "exchanged"
+                )
         report.inputs.append(row)
         elements += len(places)
         if len(places):
             largest = max(largest, float(np.abs(analytic).max()), float(np.abs(numeric).max()))
     if report and elements and largest < max(atol, 1e-8):
         raise ValueError(
-            "gradcheck: all gradients are zero, so the check proves nothing: the output does not depend on "
+            "gradcheck: all gradients are zero, so the check proves nothing: the output does not "
+            "depend on "
             "the inputs here (softmax summed over its axis, for example, is constant)"
         )
     if not report and raise_on_failure:
@@ -216,7 +224,10 @@ def _diagnose(
             "backward gives zero: the rule is missing, or the graph is cut (detach, no_grad, .data)"
         )
     if np.all(np.abs(n) <= bound):
-        return "differences are zero: the output does not depend on this input, but backward says it does"
+        return (
+            "differences are zero: the output does not depend on this input, but backward says it "
+            "does"
+        )
     if np.all(np.abs(a + n) <= 4 * bound):
         return "the sign is wrong"
     ratio = float(np.dot(a, n) / np.dot(n, n))
@@ -225,7 +236,7 @@ def _diagnose(
         if abs(ratio - 0.5) < 1e-3:
             return (
                 hint
-                + ": a missing factor of 2, or an operand used twice whose gradients do not accumulate"
+                + ": a missing factor of 2, or an operand used twice that does not accumulate"
             )
         for k in (abs(ratio), 1 / abs(ratio)):
             if k > 1.5 and abs(k - round(k)) < 1e-3:
@@ -241,4 +252,7 @@ def _diagnose(
             ):
                 return f"looks like a sum over axis {axis} is missing (un-broadcasting)"
     wrong = int(np.sum(np.abs(a - n) > bound))
-    return f"{wrong} of {len(a)} elements differ, with no common factor: a wrong formula, or a missing accumulation"
+    return (
+        f"{wrong} of {len(a)} elements differ, with no common factor: a wrong formula, or a "
+        "missing accumulation"
+    )

@@ -356,7 +356,8 @@ class Op:
                 home = device_of(arg)
                 if device is not None and home is not device:
                     raise TypeError(
-                        f"{self.name}: {name} is an array on {home.name!r} but the other operands are on "
+                        f"{self.name}: {name} is an array on {home.name!r} but the other operands "
+                        "are on "
                         f"{device.name!r}; move it with tt.tensor({name}, device={device.name!r})"
                     )
                 arg = tensor(arg, device=home)
@@ -364,7 +365,8 @@ class Op:
                 arg = tensor(arg, device=device or default_device())
             elif not (arg is None or isinstance(arg, Tensor) or type(arg) in _NUMBERS):
                 raise TypeError(
-                    f"{self.name}: {name}: expected a Tensor, an array or a number, got {type(arg).__name__}"
+                    f"{self.name}: {name}: expected a Tensor, an array or a number, got "
+                    f"{type(arg).__name__}"
                 )
             out.append(arg)
         return out

@@ -151,7 +151,8 @@ class Tensor(Operators):
         """
         if requires_grad and self.data.dtype.kind != "f":
             raise TypeError(
-                f"requires_grad: only floating-point tensors can have gradients, this one is {self.dtype}; "
+                "requires_grad: only floating-point tensors can have gradients, this one is "
+                f"{self.dtype}; "
                 "convert it with .astype('float32')"
             )
         if not requires_grad and self.node is not None:
@@ -278,7 +279,8 @@ class Tensor(Operators):
         if isinstance(value, Tensor):
             if value.device is not self.device:
                 raise TypeError(
-                    f"{what}: the tensor is on {self.device.name!r}, the value on {value.device.name!r}"
+                    f"{what}: the tensor is on {self.device.name!r}, the value on "
+                    f"{value.device.name!r}"
                 )
             value = value.data
         elif not isinstance(value, (int, float, bool)):
@@ -287,7 +289,8 @@ class Tensor(Operators):
             self.data[ops.raw_index(index, self.data)] = value
         except ValueError as error:
             raise ValueError(
-                f"{what}: a value of shape {getattr(value, 'shape', ())} does not fit into the place of shape "
+                f"{what}: a value of shape {getattr(value, 'shape', ())} does not fit into the "
+                "place of shape "
                 f"{self.data[ops.raw_index(index, self.data)].shape} (the tensor's is {self.shape})"
             ) from error
         self.version.count += 1
@@ -297,7 +300,8 @@ class Tensor(Operators):
         tracked = self.requires_grad or (isinstance(value, Tensor) and value.requires_grad)
         if tracked and grad_mode.enabled:
             raise RuntimeError(
-                f"{what}: an in-place write to a tensor that is part of a graph is not recorded; {advice}"
+                f"{what}: an in-place write to a tensor that is part of a graph is not recorded; "
+                f"{advice}"
             )
 
     # -- containers ---------------------------------------------------------------------------
@@ -421,7 +425,8 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
             dtype = _DEFAULT_DTYPE
         if host.dtype.kind not in "fiub":
             raise TypeError(
-                f"data: expected real numbers or booleans, got {type(data).__name__} of dtype {host.dtype}"
+                f"data: expected real numbers or booleans, got {type(data).__name__} of dtype "
+                f"{host.dtype}"
             )
         dev = dev or default_device()
         array = dev.from_host(host if dtype is None else host.astype(dtype))

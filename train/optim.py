@@ -147,7 +147,7 @@ class Optimizer:
         array: Any = state.get(name)
         if array is None:
             array = p.device.xp.zeros(p.shape, dtype=p.dtype)
-        elif type(array) is not p.device.array_type or array.dtype != p.dtype:  # p was moved
+        elif device_of(array) is not p.device or array.dtype != p.dtype:  # p was moved
             host = device_of(array).to_host(array)
             array = p.device.from_host(host.astype(p.dtype))
         state[name] = array

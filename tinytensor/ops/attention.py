@@ -42,7 +42,7 @@ def _device_name(x: Any) -> str:
     name="scaled_dot_product_attention",
     keeps="q k v mask keep weights",
     formula="softmax(q kᵀ · scale + mask) v",
-    gradient="dv = wᵀ g; with p = g vᵀ, s = w (p - Σ w p): dq = scale s k, dk = scale sᵀ q, dmask = s",
+    gradient="dv = wᵀ g; s = w (g vᵀ - Σ w g vᵀ), dq = scale s k, dk = scale sᵀ q, dmask = s",
     wide=True,
     samples=lambda r: [
         Sample(r(2, 3, 4), r(2, 5, 4), r(2, 5, 2)),
@@ -155,11 +155,13 @@ def scaled_dot_product_attention(
     for name, t in zip("qkv", tensors, strict=True):
         if t.ndim < 2:
             raise ValueError(
-                f"scaled_dot_product_attention: {name}: expected shape (..., length, d), got {t.shape}"
+                f"scaled_dot_product_attention: {name}: expected shape (..., length, d), got "
+                f"{t.shape}"
             )
     if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
         raise ValueError(
-            "scaled_dot_product_attention: expected q (..., queries, d), k (..., keys, d), v (..., keys, dv), "
+            "scaled_dot_product_attention: expected q (..., queries, d), k (..., keys, d), v (..., "
+            "keys, dv), "
             f"got q {q.shape}, k {k.shape}, v {v.shape}"
         )
     if not 0 <= dropout < 1:
@@ -174,7 +176,8 @@ def scaled_dot_product_attention(
         mask = Tensor(mask, device=q.device)
     if mask is not None and mask.dtype.kind in "iu":
         raise TypeError(
-            f"scaled_dot_product_attention: mask: expected booleans (True = may attend) or floats (added to the "
+            "scaled_dot_product_attention: mask: expected booleans (True = may attend) or floats "
+            "(added to the "
             f"scores), got {mask.dtype}"
         )
     if mask is not None:
@@ -183,7 +186,8 @@ def scaled_dot_product_attention(
             m not in (1, w) for m, w in zip(mask.shape[::-1], want[::-1], strict=False)
         ):
             raise ValueError(
-                f"scaled_dot_product_attention: mask: expected a shape that broadcasts to (..., queries, keys) = "
+                "scaled_dot_product_attention: mask: expected a shape that broadcasts to (..., "
+                "queries, keys) = "
                 f"{want}, got {mask.shape}"
             )
     return _attention(q, k, v, mask, keep, is_causal=is_causal, dropout=dropout, scale=scale)

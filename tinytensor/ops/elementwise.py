@@ -325,7 +325,7 @@ where.vjp(
     ],
 )
 def clip(xp, x, low=None, high=None):
-    """Limit to [low, high]; either may be None. On the limits the gradient passes, as in PyTorch."""
+    """Limit to [low, high]; either may be None. At the limits the gradient passes, as in PyTorch."""
     if low is None and high is None:
         raise ValueError("low and high: expected at least one number, got None for both")
     return xp.clip(x, low, high)
@@ -358,8 +358,8 @@ clip.vjp(x=_clip_dx)
     ],
 )
 def masked_fill(xp, x, mask, value):
-    """Replace the elements where the boolean ``mask`` (broadcast) is True by the number ``value``."""
-    if getattr(mask, "dtype", None) != bool:
+    """Replace elements where the boolean ``mask`` (broadcast) is True by the number ``value``."""
+    if getattr(getattr(mask, "dtype", None), "kind", "") != "b":
         raise TypeError(
             f"mask: expected booleans, got {getattr(mask, 'dtype', type(mask).__name__)}"
         )

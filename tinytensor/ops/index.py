@@ -46,7 +46,8 @@ def raw_index(index: Any, x: Any) -> tuple[Any, ...]:
             or isinstance(part, (slice, int, np.integer))
         ):
             raise IndexError(
-                f"index: expected slices, integers, None, ... or integer or boolean arrays, got {type(part).__name__}"
+                "index: expected slices, integers, None, ... or integer or boolean arrays, got "
+                f"{type(part).__name__}"
             )
         parts.append(part)
     if not dev.checks_bounds:
@@ -207,13 +208,15 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
         raise TypeError(f"take_along_axis: indices: expected integers, got {indices.dtype}")
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(
-            f"take_along_axis: axis: expected {-x.ndim} to {x.ndim - 1} for shape {x.shape}, got {axis}"
+            f"take_along_axis: axis: expected {-x.ndim} to {x.ndim - 1} for shape {x.shape}, got "
+            f"{axis}"
         )
     axis %= x.ndim
     same = [i for i in range(x.ndim) if i != axis]
     if indices.ndim != x.ndim or any(indices.shape[i] != x.shape[i] for i in same):
         raise ValueError(
-            f"take_along_axis: indices: expected the shape of x, {x.shape}, except along axis {axis}, got {indices.shape}"
+            f"take_along_axis: indices: expected the shape of x, {x.shape}, except along axis "
+            f"{axis}, got {indices.shape}"
         )
     check_range(
         "indices", indices.data, -x.shape[axis], x.shape[axis], f"axis {axis} of shape {x.shape}"
@@ -239,7 +242,7 @@ _ONE_HOT_ROWS = 1024
     ],
 )
 def embedding_grad(xp, g, ids, rows, padding_idx=None):
-    """A table of ``rows`` rows with each row of ``g`` added at its id; that of ``padding_idx`` is 0."""
+    """A table of ``rows`` rows, each row of ``g`` added at its id; that of ``padding_idx`` is 0."""
     width = g.shape[-1]
     flat_g, flat_ids = g.reshape(-1, width), ids.reshape(-1)
     if rows <= _ONE_HOT_ROWS:

@@ -47,7 +47,8 @@ def matmul(xp, x, y):
     inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
     if x.shape[-1] != inner:
         raise ValueError(
-            f"the last axis of x ({x.shape[-1]}) and the {'second last' if y.ndim > 1 else 'only'} axis of y "
+            f"the last axis of x ({x.shape[-1]}) and the {'second last' if y.ndim > 1 else 'only'} "
+            "axis of y "
             f"({inner}) must be equal"
         )
     return _product(xp, x, y)
@@ -103,7 +104,8 @@ def linear(xp, x, weight, bias=None):
     """
     if weight.ndim != 2 or not x.ndim or x.shape[-1] != weight.shape[1]:
         raise ValueError(
-            f"weight: expected shape (out, {x.shape[-1] if x.ndim else '?'}) for x of shape {x.shape}, got {weight.shape}"
+            f"weight: expected shape (out, {x.shape[-1] if x.ndim else '?'}) for x of shape "
+            f"{x.shape}, got {weight.shape}"
         )
     if bias is not None and bias.shape != weight.shape[:1]:
         raise ValueError(f"bias: expected shape {weight.shape[:1]}, got {bias.shape}")

@@ -61,7 +61,8 @@ def cross_entropy(xp, logits, target, ignore_index=-100, label_smoothing=0.0, re
         )
     if not logits.ndim or target.shape != logits.shape[:-1]:
         raise ValueError(
-            f"target: expected shape {logits.shape[:-1]}, that of logits {logits.shape} without the last axis, "
+            f"target: expected shape {logits.shape[:-1]}, that of logits {logits.shape} without "
+            "the last axis, "
             f"got {target.shape}"
         )
     classes = logits.shape[-1]

@@ -1,4 +1,4 @@
-"""Reductions over axes. ``axis`` is None (all), an integer or a tuple, negative counts from the end."""
+"""Reductions over axes; ``axis`` is None (all), an integer or a tuple, negative from the end."""
 
 from __future__ import annotations
 

@@ -91,7 +91,8 @@ def permute(x: Any, *axes: Any) -> Any:
     order = _ints(axes)
     if sorted(a % x.ndim if -x.ndim <= a < x.ndim else a for a in order) != list(range(x.ndim)):
         raise ValueError(
-            f"permute: axes: expected each of the axes 0 to {x.ndim - 1} of shape {x.shape} once, got {order}"
+            f"permute: axes: expected each of the axes 0 to {x.ndim - 1} of shape {x.shape} once, "
+            f"got {order}"
         )
     return _transpose(x, axes=order)
 
@@ -282,7 +283,8 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> tuple[Any, ..
     else:
         if int(np.sum(sections)) != n or min(sections, default=0) < 0:
             raise ValueError(
-                f"split: sections: expected lengths that add up to {n}, the length of axis {axis}, got {list(sections)}"
+                f"split: sections: expected lengths that add up to {n}, the length of axis {axis}, "
+                f"got {list(sections)}"
             )
         points = tuple(int(p) for p in np.cumsum(sections)[:-1])
     pieces: tuple[Any, ...] = _split(x, points=points, axis=axis)
