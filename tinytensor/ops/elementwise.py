@@ -325,7 +325,7 @@ where.vjp(
     ],
 )
 def clip(xp, x, low=None, high=None):
-    """Limit to [low, high]; either may be None. At the limits the gradient passes, as in PyTorch."""
+    """Limit to [low, high]; either may be None. At the limits the gradient passes (as PyTorch)."""
     if low is None and high is None:
         raise ValueError("low and high: expected at least one number, got None for both")
     return xp.clip(x, low, high)
