@@ -156,7 +156,7 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
         saved = ()
     for name, version, count in node.versions:
         if version.count != count:
-            what = "its output" if name == "out" else f"its operand {name!r}"
+            what = f"its operand {name!r}" if name in op.inputs else "its output"
             raise RuntimeError(
                 f"backward through {op.name!r}: {what}, shape {node_shape(node, name)}, was "
                 "changed in "
@@ -200,7 +200,8 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
 
 def node_shape(node: Node, name: str) -> Any:
     """Shape of a kept operand or of the output."""
-    return node.shape if name == "out" else node.in_meta[node.op.inputs.index(name)][0]
+    inputs = node.op.inputs
+    return node.in_meta[inputs.index(name)][0] if name in inputs else node.shape
 
 
 def unbroadcast(xp: Any, g: Any, shape: tuple[int, ...]) -> Any:

@@ -47,7 +47,7 @@ class Node:
     in_meta: tuple[Any, ...]
     needs: tuple[bool, ...]
     saved: tuple[Any, ...] | None
-    versions: Sequence[tuple[str, Any, int]]
+    versions: list[tuple[str, Any, int]]
     shape: Any
     dtype: Any
     scope: Any

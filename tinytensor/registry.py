@@ -340,6 +340,9 @@ class Op:
             node.dtype = results[0].dtype
             self._keep(node, args, arrays, None, extras)
             outs = tuple(make(r, pick(node, i, r)) for i, r in enumerate(results))
+            for name, extra in zip(self._extras, extras, strict=True):
+                # an output that is kept: a later write to it must be noticed too
+                node.versions += [(name, o.version, 0) for o in outs if o.data is extra]
         if self.view:
             for out in outs:
                 out.version = args[0].version
@@ -477,7 +480,7 @@ def pick(node: Node, index: int, array: Any) -> Node:
     out.in_meta = ((array.shape, array.dtype),)
     out.needs = (True,)
     out.saved = ()
-    out.versions = ()
+    out.versions = []
     out.shape = array.shape
     out.dtype = array.dtype
     if array.size <= SMALL:

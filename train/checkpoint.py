@@ -9,6 +9,7 @@ Nothing in it can run code; a file from elsewhere is checked before anything is 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -186,8 +187,11 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Wait until the disk knows of the rename; Windows can't and needn't."""
-    if os.name == "posix":
+    """Wait until the disk knows of the rename.
+
+    The new file is whole and in place by now; Windows and some network drives cannot do this.
+    """
+    with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

@@ -19,9 +19,10 @@ from ..tensor import Tensor
 if TYPE_CHECKING:
     from ..nn import Module
 
-#: numbers a step works on at a time on the CPU: parameter, gradient, state and scratch of a piece
-#: fit into a core's second-level cache together. Measured: 4k to 32k are equal, more is slower.
-PIECE = 16384
+#: how many numbers a step works on at a time on the CPU: a piece of parameter, gradient, state and
+#: scratch stays in the cache through all passes. Measured on a parameter of 8 million numbers: the
+#: whole at once takes 1.4 times as long, pieces of 4,096 twice as long.
+PIECE = 32768
 
 
 class Optimizer:

@@ -47,18 +47,18 @@ def plot_losses(
         axes.plot(points[:, 0], points[:, 1], color="#d94801", linewidth=1.8, marker="o",
                   markersize=5, label="validation", zorder=3)
         step, last = points[-1]
-        axes.annotate(f"{last:.3f}", (step, last), xytext=(-4, 9), textcoords="offset points",
-                      ha="right", color="#d94801", fontweight="bold")
+        axes.annotate(f"{last:.3f}", (step, last), xytext=(8, 0), textcoords="offset points",
+                      va="center", color="#d94801", fontweight="bold")
     if baseline is not None:
         axes.axhline(baseline, color="#969696", linewidth=1, linestyle="--",
                      label=f"guessing at random: {baseline:.2f}")
     axes.set_xlabel("step")
     axes.set_ylabel("loss (nats per character)")
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, max(len(losses), 1) * 1.08)  # room for the number at the end
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, loc="upper right")
+        axes.legend(frameon=True, framealpha=1.0, edgecolor="none", loc="upper right")
     if title:
         axes.set_title(title, loc="left")
     figure.savefig(path)
@@ -66,8 +66,9 @@ def plot_losses(
 
 
 def running_mean(values: np.ndarray, width: int) -> np.ndarray:
-    """Mean of the last ``width`` values at each place (of fewer at the start)."""
+    """Mean of ``width`` values around each place (of fewer at both ends)."""
     sums = np.cumsum(np.concatenate([[0.0], values]))
-    ends = np.arange(1, len(values) + 1)
-    starts = np.maximum(ends - width, 0)
+    places = np.arange(len(values))
+    starts = np.maximum(places - width // 2, 0)
+    ends = np.minimum(places - width // 2 + width, len(values))
     return (sums[ends] - sums[starts]) / (ends - starts)

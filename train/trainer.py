@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ class Trainer:
         self.report = Report() if report is None else report
         self.history = History()
         self.step = 0
-        self.step_seconds = 0.0
+        self._seconds: deque[float] = deque(maxlen=50)
         self.schedule = CosineWarmup(
             config.lr,
             config.lr / 10 if config.min_lr is None else config.min_lr,
@@ -269,8 +270,7 @@ class Trainer:
         self.step += 1
         self.history.train.append(mean)
         seconds = time.perf_counter() - started
-        weight = 0.05 if self.step_seconds else 1.0
-        self.step_seconds += weight * (seconds - self.step_seconds)
+        self._seconds.append(seconds)
         if self._log is not None:
             self._log.write(self.step, loss=mean, lr=lr, grad_norm=norm, seconds=round(seconds, 5))
         return mean
@@ -316,6 +316,11 @@ class Trainer:
         """Mean training loss of the last 50 steps, NaN before the first."""
         recent = self.history.train[-50:]
         return sum(recent) / len(recent) if recent else math.nan
+
+    @property
+    def step_seconds(self) -> float:
+        """Mean time of the last 50 steps of this process, 0 before the first."""
+        return sum(self._seconds) / len(self._seconds) if self._seconds else 0.0
 
     @property
     def tokens_per_second(self) -> float:

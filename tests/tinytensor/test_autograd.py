@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tinytensor as tt
 
-from .helpers import close, const, grad_of, host, leaf, numeric_gradients
+from .helpers import close, const, grad_of, host, leaf, numeric_gradients, share_memory
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -291,6 +291,13 @@ def test_backward_with_create_graph() -> None:
     gradient, x.grad = x.grad, None
     gradient.backward()
     close(x.grad, 12.0)
+
+
+def test_leaves_share_no_gradient_with_create_graph_either() -> None:
+    a, b, upstream = leaf([1.0, 1.0]), leaf([1.0, 1.0]), const([1.0, 2.0])
+    (a + b).backward(upstream, create_graph=True)
+    assert not share_memory(a.grad, b.grad)
+    assert not share_memory(a.grad, upstream) and not share_memory(b.grad, upstream)
 
 
 def test_fourth_derivative_of_sine_like_function() -> None:

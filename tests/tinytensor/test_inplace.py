@@ -161,3 +161,13 @@ def test_tensor_copies_its_input() -> None:
     with tt.no_grad():
         x += 1
     close(y, [1, 2])
+
+
+def test_writing_into_one_of_several_outputs_is_noticed() -> None:
+    """lstm keeps the hidden states that it also returns."""
+    x = leaf(np.ones((3, 2, 8)))
+    hs, _ = tt.lstm(x, const(np.zeros((2, 2))), const(np.zeros((2, 2))), const(np.ones((8, 2))))
+    with tt.no_grad():
+        hs[0] = 1.0
+    with pytest.raises(RuntimeError, match="lstm"):
+        hs.sum().backward()

@@ -146,6 +146,17 @@ def test_requires_grad_can_be_switched() -> None:
         (leaf([1.0]) * 2).requires_grad_(False)
 
 
+@pytest.mark.parametrize("name", ["sum", "mean", "var", "max", "min"])
+def test_axes_as_a_list_are_a_tuple(name: str) -> None:
+    x, y = leaf(X), leaf(X)
+    listed = getattr(x, name)(axis=[0, -1])
+    paired = getattr(y, name)(axis=(0, -1))
+    close(listed, paired)
+    listed.backward(const([1.0, 2.0, 3.0]))
+    paired.backward(const([1.0, 2.0, 3.0]))
+    close(x.grad, y.grad)
+
+
 MATMUL_SHAPES = [
     ((3,), (3,)),
     ((3,), (3, 2)),

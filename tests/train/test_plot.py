@@ -30,4 +30,6 @@ def test_a_picture_comes_out(tmp_path: Path, train: Any, val: Any) -> None:
 
 
 def test_the_running_mean_is_of_what_there_is() -> None:
-    np.testing.assert_allclose(running_mean(np.array([1.0, 2.0, 6.0, 4.0]), 2), [1, 1.5, 4, 5])
+    values = np.array([1.0, 2.0, 6.0, 4.0])
+    np.testing.assert_allclose(running_mean(values, 2), [1, 1.5, 4, 5])
+    np.testing.assert_allclose(running_mean(values, 3), [1.5, 3, 4, 5])
