@@ -331,7 +331,9 @@ class Op:
         tracked: bool,
     ) -> tuple[Tensor, ...]:
         """Outputs of an op that returns several: each gets a pick node above the op's own node."""
-        results = [_narrow(device.xp.asarray(r), arrays) for r in results]
+        results = [
+            _narrow(r if type(r) in BY_TYPE else device.xp.asarray(r), arrays) for r in results
+        ]
         if not tracked:
             outs = tuple(make(r) for r in results)
         else:
