@@ -148,8 +148,9 @@ print(tt.__file__, float(x.grad.item()))
 
     (elsewhere / "data.txt").write_text("the quick brown fox jumps over the lazy dog. " * 40)
     out = elsewhere / "run"
-    flags = ["train", "--data", "data.txt", "--steps", "3", "--out", out]
-    run(python, "-m", "tinytensor", *flags, cwd=elsewhere)
+    run(python, "-m", "tinytensor", "train", "--data", "data.txt", "--steps", 3, "--out", out,
+        "--n-layer", 1, "--n-head", 1, "--n-embd", 8, "--block-size", 8, "--sample-length", 10,
+        cwd=elsewhere)
     assert list(out.rglob("*.safetensors"))
     script = python.parent / ("tinytensor.exe" if os.name == "nt" else "tinytensor")
     if script.exists():  # a plain checkout has no script

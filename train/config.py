@@ -64,7 +64,7 @@ class TrainConfig:
     seed: int = setting(1, "Seed of parameters, batches, dropout and samples", 0)
 
     eval_every: int = setting(500, "Steps between two validations", 1)
-    eval_batches: int = setting(20, "Batches of a validation, the last one has all; 0 for all", 0)
+    eval_batches: int = setting(0, "Batches of each validation but the last, 0 for all", 0)
     checkpoint_every: int = setting(500, "Steps between two checkpoints", 1)
     log_every: int = setting(100, "Steps between two lines where there is no progress bar", 1)
     sample_length: int = setting(300, "Characters of the sample at the end", 0)

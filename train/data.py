@@ -229,8 +229,9 @@ class TokenStream:
         count = (len(part) - 1) // size
         full = count * size
         x, y = part[:full].reshape(count, size), part[1 : full + 1].reshape(count, size)
-        batches = [(x[i : i + batch_size], y[i : i + batch_size])
-                   for i in range(0, count, batch_size)]
+        batches = [
+            (x[i : i + batch_size], y[i : i + batch_size]) for i in range(0, count, batch_size)
+        ]
         if full < len(part) - 1:
             batches.append((part[None, full:-1], part[None, full + 1 :]))
         yield from batches[:limit]

@@ -17,6 +17,7 @@ from .sample import restore_model
 
 def environment_facts() -> dict[str, str]:
     """Versions, BLAS, GPU and renderer of this machine, in the order to show them."""
+
     def of(package: str) -> str:
         try:
             return importlib.metadata.version(package)

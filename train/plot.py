@@ -40,18 +40,43 @@ def plot_losses(
         axes.plot(steps, losses, color="#9ecae1", linewidth=0.8, label="training, each step")
         width = max(1, len(losses) // 50)
         if width > 1:
-            axes.plot(steps, running_mean(losses, width), color="#08519c", linewidth=1.8,
-                      label=f"training, mean of {width} steps")
+            axes.plot(
+                steps,
+                running_mean(losses, width),
+                color="#08519c",
+                linewidth=1.8,
+                label=f"training, mean of {width} steps",
+            )
     points = np.asarray(val, dtype=np.float64).reshape(-1, 2)
     if len(points):
-        axes.plot(points[:, 0], points[:, 1], color="#d94801", linewidth=1.8, marker="o",
-                  markersize=5, label="validation", zorder=3)
+        axes.plot(
+            points[:, 0],
+            points[:, 1],
+            color="#d94801",
+            linewidth=1.8,
+            marker="o",
+            markersize=5,
+            label="validation",
+            zorder=3,
+        )
         step, last = points[-1]
-        axes.annotate(f"{last:.3f}", (step, last), xytext=(8, 0), textcoords="offset points",
-                      va="center", color="#d94801", fontweight="bold")
+        axes.annotate(
+            f"{last:.3f}",
+            (step, last),
+            xytext=(8, 0),
+            textcoords="offset points",
+            va="center",
+            color="#d94801",
+            fontweight="bold",
+        )
     if baseline is not None:
-        axes.axhline(baseline, color="#969696", linewidth=1, linestyle="--",
-                     label=f"guessing at random: {baseline:.2f}")
+        axes.axhline(
+            baseline,
+            color="#969696",
+            linewidth=1,
+            linestyle="--",
+            label=f"guessing at random: {baseline:.2f}",
+        )
     axes.set_xlabel("step")
     axes.set_ylabel("loss (nats per character)")
     axes.set_xlim(0, max(len(losses), 1) * 1.08)  # room for the number at the end

@@ -87,7 +87,5 @@ def sample_text(
     unknown: str | None = None,
 ) -> str:
     """What :func:`stream_text` yields, as one string, without the prompt."""
-    parts = stream_text(
-        model, tokenizer, prompt, length, temperature, top_k, top_p, rng, unknown
-    )
+    parts = stream_text(model, tokenizer, prompt, length, temperature, top_k, top_p, rng, unknown)
     return "".join(parts)

@@ -50,8 +50,9 @@ def test_many_steps(kind: str, dtype: str, rng: np.random.Generator) -> None:
             group["lr"] = schedule(step)
         optimizer.step()
         reference.step()
-        tolerance = {"rtol": 1e-9, "atol": 1e-12} if dtype == "float64" else {"rtol": 2e-4,
-                                                                              "atol": 2e-6}
+        tolerance = (
+            {"rtol": 1e-9, "atol": 1e-12} if dtype == "float64" else {"rtol": 2e-4, "atol": 2e-6}
+        )
         for p, q in zip(params, torch_params, strict=True):
             np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), **tolerance)
             assert p.dtype == dtype

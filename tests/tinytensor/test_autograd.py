@@ -267,6 +267,31 @@ def test_grad_of_something_unused() -> None:
     assert gz is None
 
 
+def test_grad_to_an_intermediate_result_leaves_what_is_above_it_alone() -> None:
+    """Nothing above the inputs is walked or freed: their own backward still works."""
+    x = leaf(2.0)
+    y = tt.exp(x)
+    z = y * y
+    tt.grad(z, [y])
+    y.backward()
+    close(x.grad, np.exp(2.0), 1e-9)
+
+
+def test_grad_frees_only_the_paths_to_its_inputs() -> None:
+    x, w = leaf(2.0), leaf(3.0)
+    side = tt.exp(w)
+    tt.grad(tt.tanh(x) * side, [x])
+    side.backward()
+    close(w.grad, np.exp(3.0), 1e-9)
+
+
+def test_gradients_returned_by_grad_share_no_memory() -> None:
+    a, b, upstream = leaf([1.0, 1.0]), leaf([1.0, 1.0]), const([1.0, 2.0])
+    ga, gb = tt.grad(a + b, [a, b], upstream)
+    assert not share_memory(ga, gb)
+    assert not share_memory(ga, upstream) and not share_memory(gb, upstream)
+
+
 def test_grad_leaves_other_leaves_without_gradient() -> None:
     x, other = leaf(2.0), leaf(5.0)
     tt.grad(x * other, [x])
@@ -333,6 +358,25 @@ def test_gradient_penalty_trains_through_a_fused_layer() -> None:
     penalty(w).backward()
     (expected,) = numeric_gradients(lambda a: host(penalty(leaf(a))), [w0], np.array(1.0))
     close(w.grad, expected, 1e-6)
+
+
+def test_fused_operand_computed_from_another() -> None:
+    """The differentiable gradient of a fused op counts each way into it once."""
+    values = np.array([[0.5, -1.0, 2.0], [1.5, 0.3, -0.7]])
+    upstream = np.array([[1.0, -2.0, 0.5], [0.3, 0.8, -1.1]])
+    gradients = []
+    for create_graph in (False, True):
+        x = leaf(values)
+        y = tt.layer_norm(x, x.mean(axis=0), x[1])
+        (g,) = tt.grad(y, [x], const(upstream), create_graph=create_graph)
+        gradients.append(host(g))
+    np.testing.assert_allclose(gradients[1], gradients[0], rtol=1e-10)
+    (expected,) = numeric_gradients(
+        lambda a: host(tt.layer_norm(const(a), const(a.mean(axis=0)), const(a[1]))),
+        [values],
+        upstream,
+    )
+    np.testing.assert_allclose(gradients[0], expected, rtol=1e-6, atol=1e-8)
 
 
 # -- random graphs ------------------------------------------------------------------------

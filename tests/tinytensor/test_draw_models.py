@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -228,14 +229,56 @@ def test_equal_heads_side_by_side_are_one_box() -> None:
     assert ("heads.0", "concat") in graph.links()
 
 
+class Pair(nn.Module):
+    """Reads two tensors, makes two."""
+
+    def forward(self, a: tt.Tensor, b: tt.Tensor) -> tuple[tt.Tensor, tt.Tensor]:
+        first, second = tt.split(tt.concat([a.tanh(), a * b]), len(a))
+        return first, second
+
+
+class Wired(nn.Module):
+    """Three pairs, and how they are connected."""
+
+    def __init__(self, wires: Callable[..., tt.Tensor]) -> None:
+        self.pairs = nn.ModuleList(Pair() for _ in range(3))
+        self.wires = wires
+
+    def forward(self, x: tt.Tensor) -> tt.Tensor:
+        return self.wires(x, *self.pairs)
+
+
+@pytest.mark.parametrize(("count", "wires"), [
+    (1, lambda x, p, q, r: r(q(p(x.exp(), x)[0], x)[0], x)[0]),
+    (3, lambda x, p, q, r: r(q(p(x, x.exp())[0], x.tanh())[0], x.relu())[0]),
+    (2, lambda x, p, q, r: tt.stack(r(*q(*p(x.exp(), x))[::-1]))),
+    (1, lambda x, p, q, r: tt.stack(r(*q(*p(x.exp(), x))))),
+    (3, lambda x, p, q, r: r(q(p(x.exp(), x)[0], x)[1], x)[0]),
+    (1, lambda x, p, q, r: tt.stack([p(x, x)[0], q(x, x)[0], r(x, x)[0]])),
+    (3, lambda x, p, q, r: tt.stack([p(x.exp(), x)[0], q(x.tanh(), x)[0], r(x.relu(), x)[0]])),
+    (3, lambda x, p, q, r: p(x, x)[0] + q(x, x)[1] * r(x, x)[0]),
+], ids=["chain", "other side inputs", "crossed wires", "two wires", "other wires", "side by side",
+        "other inputs", "other use"])
+def test_equal_modules_are_merged_only_where_they_are_connected_alike(
+    count: int, wires: Callable[..., tt.Tensor]
+) -> None:
+    x = tt.tensor(np.ones((4, 20), np.float32), requires_grad=True, name="x")
+    graph = drawn(Wired(wires)(x), depth=1)
+    assert sum("pairs." in text for text in graph.texts()) == count
+
+
 def test_merged_results_show_no_numbers_but_the_last_ones_are_right() -> None:
-    model = Stack(*[nn.Linear(2, 2) for _ in range(3)])
+    """The inner results differ from copy to copy; what leaves the last copy is the truth."""
+    model = Stack(*[nn.Sequential(nn.Linear(2, 2), nn.Tanh()) for _ in range(3)])
     out = model(np.ones((1, 2), np.float32))
-    graph = drawn(out)
-    shown = [n.text for n in graph.nodes.values() if "data" in n.text and "layers" not in n.text]
-    last = " ".join(f"{v:.4g}" for v in out.detach().numpy().ravel())
-    assert any(last in text for text in shown)
+    out.name = "last"
+    out.sum().backward()
+    graph = drawn(out, depth=9)
     assert sum("× 3" in title for title in graph.titles()) == 1
+    numbers = " ".join(f"{v:.4g}" for v in out.detach().numpy().ravel())
+    assert graph.find("last").text == f"last (1, 2) float32 data {numbers} grad 1.0 1.0"
+    boxes = [text for text in graph.texts() if "(1, 2) float32" in text]
+    assert len(boxes) == 2, "the input and the result"
 
 
 @pytest.mark.parametrize("name", ["gpt", "lstm", "rnn"])
@@ -272,6 +315,26 @@ def test_the_result_of_an_opened_op_keeps_its_numbers() -> None:
     y = tt.softmax(x)
     y.name = "p"
     assert drawn(y, open=True).find("p").text == "p (2,) float32 data 0.5 0.5"
+
+
+def test_numbers_of_an_opened_op_inside_an_expression_are_the_real_ones() -> None:
+    """The reference runs on zeros; its own small tensors say nothing, its result is what it was."""
+    x = tt.tensor([0.0, 1.0, 3.0], requires_grad=True, name="x")
+    p = tt.softmax(x)
+    (p * 2.0).sum().backward()
+    graph = drawn(p * 2.0, open="softmax")
+    numbers = [n.text for n in graph.nodes.values() if "data" in n.text]
+    assert any("data 0.04201 0.1142 0.8438" in text for text in numbers)
+    assert not any("data 0.0 " in text for text in numbers if not text.startswith("x"))
+
+
+def test_opening_draws_no_random_numbers() -> None:
+    model = models.build("gpt", vocab_size=11, block_size=8, dropout=0.5)
+    ids = np.arange(8).reshape(2, 4)
+    loss = model(ids, ids)[1]
+    before = tt.random.state()
+    drawn(loss, open=True)
+    assert tt.random.state() == before
 
 
 def test_all_fused_ops_can_be_opened() -> None:

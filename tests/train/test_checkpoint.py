@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import pickle
 import random
@@ -110,8 +111,9 @@ def test_the_disk_has_the_new_file_before_it_takes_the_name(
 
 LOOP = """
 import sys
-from tinytensor.train.checkpoint import save
-from tests.train.test_checkpoint import big
+import numpy as np
+from tinytensor.train.checkpoint import Checkpoint, save
+{big}
 print("ready", flush=True)
 step = 0
 while True:
@@ -135,7 +137,7 @@ def test_kill_9_at_any_moment_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
     steps = []
     for _ in range(12):
         process = subprocess.Popen(
-            [sys.executable, "-c", LOOP, str(path)],
+            [sys.executable, "-c", LOOP.format(big=inspect.getsource(big)), str(path)],
             stdout=subprocess.PIPE, text=True, env=environment(),
         )  # fmt: skip
         assert process.stdout is not None

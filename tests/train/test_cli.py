@@ -178,10 +178,14 @@ def test_a_run_that_is_there_is_not_overwritten_unasked(trained: Path) -> None:
     same = ["train", "--data", "text.txt", "--out", "run"]
     refuse(call(*same, *flags(), cwd=trained), "--resume goes on with it, --overwrite replaces it")
     (trained / "other.txt").write_text(TEXT + "ÄÖÜ")
-    refuse(call("train", "--resume", "--out", "run", "--data", "other.txt", cwd=trained),
-           "not in the checkpoint: 'Ä', 'Ö', 'Ü'")
-    refuse(call("train", "--resume", "--out", "run", "--n-layer", "3", cwd=trained),
-           "n_layer: the checkpoint has 1, a resumed run can't change it to 3")
+    refuse(
+        call("train", "--resume", "--out", "run", "--data", "other.txt", cwd=trained),
+        "not in the checkpoint: 'Ä', 'Ö', 'Ü'",
+    )
+    refuse(
+        call("train", "--resume", "--out", "run", "--n-layer", "3", cwd=trained),
+        "n_layer: the checkpoint has 1, a resumed run can't change it to 3",
+    )
     refuse(call("sample", "run", "--prompt", "Ä?", cwd=trained), "'?' (U+003F), 'Ä' (U+00C4)")
     refuse(call("sample", "run", "--temperature", "-1", cwd=trained), "temperature")
     refuse(call("sample", "run", "--top-k", "0", cwd=trained), "top_k")

@@ -179,8 +179,9 @@ def test_what_a_resumed_run_cannot_change_is_named(tmp_path: Path) -> None:
         Trainer.resume(tmp_path, {"n_embd": 16}, TEXT)
     with pytest.raises(ConfigError, match="model: the checkpoint has gpt"):
         Trainer.resume(tmp_path, {"model": "rnn"}, TEXT)
-    with pytest.raises(DataError, match="30 different characters, the checkpoint 29; not in the "
-                                        "checkpoint: 'é'"):
+    with pytest.raises(
+        DataError, match="30 different characters, the checkpoint 29; not in the checkpoint: 'é'"
+    ):
         Trainer.resume(tmp_path, text=TEXT + "é")
     assert Trainer.resume(tmp_path, text=TEXT).same_text
     assert not Trainer.resume(tmp_path, text=TEXT + TEXT).same_text

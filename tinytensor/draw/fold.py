@@ -174,7 +174,7 @@ class _Body:
                 read.append(known[id(value)])
             below = step.group.chain() if step.group is not None else []
             names = tuple(inner.title for inner in below[below.index(group) + 1:])
-            made = tuple((value.shape, value.dtype) for value in step.outputs)
+            made = tuple((value.index, value.shape, value.dtype) for value in step.outputs)
             looks.append((step.title, step.settings, names, tuple(read), made))
         self.looks = tuple(looks)
         self.leaving = [

@@ -28,18 +28,15 @@ def check_names(names: Collection[str] | bool) -> None:
 def run_reference(node: Any) -> tuple[list[Any], Sequence[Any]]:
     """The graph of a node's reference: (a stand-in for each operand or None, the results).
 
-    Runs on the CPU, with generators of its own: a picture neither needs the model's device nor
-    draws from what its training draws from.
+    Runs on the CPU, wherever the model is. Nothing random happens: the masks of dropout are
+    operands, drawn before the op.
     """
-    from .. import Generator, enable_grad
+    from .. import enable_grad
 
     operands = [stand_in(node, i) for i in range(len(node.parents))]
-    params = dict(node.params)
-    if "generator" in params:
-        params["generator"] = Generator(0)
     given = [operands] if node.op.variadic else operands
     with enable_grad(), np.errstate(all="ignore"):
-        result = node.op.reference(*given, **params)
+        result = node.op.reference(*given, **node.params)
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     return [tensor if hasattr(tensor, "node") else None for tensor in operands], results
 

@@ -254,9 +254,9 @@ def settings(params: dict[str, Any], defaults: dict[str, Any]) -> str:
     """An op's parameters in short: those that are not as always, and can be read at a glance."""
     parts = []
     for key, value in params.items():
-        if hasattr(value, "shape") or hasattr(value, "random") or callable(value):
-            continue  # an array, a generator
-        if value is None or (key in defaults and value == defaults[key]):
+        if value is None or hasattr(value, "shape"):
+            continue
+        if key in defaults and value == defaults[key]:
             continue
         text = short(value)
         parts.append(f"{key}={text if len(text) <= 24 else text[:23] + '…'}")
