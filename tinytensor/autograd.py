@@ -61,10 +61,11 @@ def backward(
     for output in outputs:
         if output.node is None:
             leaves[id(output)] = output
-    wanted: set[Any] | None = None
+    wanted: set[Any] = set()
+    on_path: set[Any] | None = None  # what leads to a target; None: everything does
     if targets is not None:
         wanted = {t if t.node is None else t.node for t in targets}
-        order = _paths_to(order, wanted)
+        on_path = _paths_to(order, wanted)
     found: dict[Any, Any] = {}
 
     while order:
@@ -73,8 +74,10 @@ def backward(
         owned.discard(id(node))
         if g is None:
             continue
-        if wanted is not None and node in wanted:
+        if node in wanted:
             found[node] = g
+        if on_path is not None and not any(p in on_path for p in node.parents if p is not None):
+            continue
         if node.value is not None:
             node.grad = g.data if create_graph else g
         parents = node.parents
@@ -83,13 +86,12 @@ def backward(
             slots[node.params["index"]] = g
             continue
         for parent, r, fresh in _vjp(node, g, create_graph):
-            if wanted is None or isinstance(parent, Node) or parent in wanted:
+            if on_path is None or parent in on_path:
                 add(parent, r, fresh)
         if not retain_graph:
             node.saved = None
 
-    if wanted is not None:
-        assert targets is not None
+    if targets is not None:
         keys = [t if t.node is None else t.node for t in targets]
         return [found[k] if k in found else grads.get(k) for k in keys]
     for leaf in leaves.values():
@@ -116,23 +118,22 @@ def _collect(roots: Sequence[Node]) -> tuple[list[Node], dict[int, Tensor]]:
     return sorted(seen, key=lambda node: node.seq), leaves
 
 
-def _paths_to(order: list[Node], wanted: set[Any]) -> list[Node]:
-    """Those of ``order`` (increasing) that are wanted or lie on a path to what is."""
-    on_path: set[Any] = set(wanted)
-    kept = []
+def _paths_to(order: list[Node], wanted: set[Any]) -> set[Any]:
+    """What is wanted, and the nodes of ``order`` (increasing) that were computed from it."""
+    on_path = set(wanted)
     for node in order:
-        if node in on_path or any(p is not None and p in on_path for p in node.parents):
+        if any(p in on_path for p in node.parents if p is not None):
             on_path.add(node)
-            kept.append(node)
-    return kept
+    return on_path
 
 
 def _accumulate(leaf: Tensor, g: Any, owned: bool, graph: bool) -> None:
     """Add a gradient to ``leaf.grad``; the array stored is one that nobody else holds."""
+    from . import ops
     from .tensor import make
 
     if graph:
-        leaf.grad = g if leaf.grad is None else leaf.grad + g
+        leaf.grad = ops.copy(g) if leaf.grad is None else leaf.grad + g
     elif leaf.grad is None:
         leaf.grad = make(g if owned else g.copy())
     elif leaf.grad.node is not None:

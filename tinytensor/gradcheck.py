@@ -235,8 +235,7 @@ def _diagnose(
         hint = f"a factor is wrong: backward gives {ratio:.6g} times the true gradient"
         if abs(ratio - 0.5) < 1e-3:
             return (
-                hint
-                + ": a missing factor of 2, or an operand used twice that does not accumulate"
+                hint + ": a missing factor of 2, or an operand used twice that does not accumulate"
             )
         for k in (abs(ratio), 1 / abs(ratio)):
             if k > 1.5 and abs(k - round(k)) < 1e-3:

@@ -32,7 +32,8 @@ from typing import Any
 import numpy as np
 
 from . import scope
-from .device import BY_TYPE, default_device, device_of
+from .arguments import NUMBERS, bind, convert, explain, mixed_devices
+from .device import BY_TYPE, device_of
 from .grad_mode import grad_mode
 from .graph import SMALL, Node, next_seq
 from .samples import Draw, Sample
@@ -41,7 +42,6 @@ from .tensor import Tensor, Version, make, tensor
 #: every op by name
 OPS: dict[str, Op] = {}
 
-_NUMBERS = {int, float, bool}
 _F64 = np.dtype(np.float64)
 _F32 = np.dtype(np.float32)
 _F16 = np.dtype(np.float16)
@@ -81,15 +81,15 @@ class Op:
         self.joint: Callable[..., Any] | None = None
         self.vjps: tuple[Callable[..., Any] | None, ...] = (None,) * len(self.inputs)
         self._samples = samples
-        self._arity = len(self.inputs)
+        self.arity = len(self.inputs)
         signature = inspect.signature(forward)
-        settings = list(signature.parameters.values())[1 + self._arity :]
-        self._setting_names = tuple(p.name for p in settings)
+        settings = list(signature.parameters.values())[1 + self.arity :]
+        self.setting_names = tuple(p.name for p in settings)
         self.defaults = {p.name: p.default for p in settings if p.default is not p.empty}
-        self._required = tuple(p.name for p in settings if p.default is p.empty)
-        self._input_defaults = {
+        self.required = tuple(p.name for p in settings if p.default is p.empty)
+        self.input_defaults = {
             p.name: p.default
-            for p in list(signature.parameters.values())[1 : 1 + self._arity]
+            for p in list(signature.parameters.values())[1 : 1 + self.arity]
             if p.default is not p.empty
         }
         self._extras = tuple(k for k in self.keeps if k not in self.inputs and k != "out")
@@ -143,54 +143,9 @@ class Op:
 
     # -- application --------------------------------------------------------------------------
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict]:
-        """Split call arguments into operands and settings."""
-        settings = dict(self.defaults)
-        if self.variadic:
-            if (
-                not args
-                or isinstance(args[0], (Tensor, np.ndarray))
-                or not isinstance(args[0], Sequence)
-            ):
-                got = type(args[0]).__name__ if args else "nothing"
-                raise TypeError(
-                    f"{self.name}: {self.inputs[0]}: expected a list or tuple of tensors, got {got}"
-                )
-            if not args[0]:
-                raise ValueError(
-                    f"{self.name}: {self.inputs[0]}: expected at least one tensor, got none"
-                )
-            operands, rest = tuple(args[0]), args[1:]
-        else:
-            operands, rest = args[: self._arity], args[self._arity :]
-            for name in self.inputs[len(operands) :]:
-                if name in kwargs:
-                    kwargs = dict(kwargs)
-                    operands += (kwargs.pop(name),)
-                elif name in self._input_defaults:
-                    operands += (self._input_defaults[name],)
-                else:
-                    raise TypeError(
-                        f"{self.name}: missing argument {name!r}; expected {self.__signature__}"
-                    )
-        if len(rest) > len(self._setting_names):
-            raise TypeError(f"{self.name}: too many arguments; expected {self.__signature__}")
-        for name, value in (*zip(self._setting_names, rest, strict=False), *kwargs.items()):
-            if name not in self._setting_names:
-                raise TypeError(
-                    f"{self.name}: unknown argument {name!r}; expected {self.__signature__}"
-                )
-            settings[name] = value
-        for name in self._required:
-            if name not in settings:
-                raise TypeError(
-                    f"{self.name}: missing argument {name!r}; expected {self.__signature__}"
-                )
-        return operands, settings
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or self.variadic or len(args) != self._arity or self._required:
-            args, settings = self._bind(args, kwargs)
+        if kwargs or self.variadic or len(args) != self.arity or self.required:
+            args, settings = bind(self, args, kwargs)
         else:
             settings = self.defaults
         arrays: list[Any] = []
@@ -201,18 +156,18 @@ class Op:
                 array = arg.data
                 if type(array) is not kind:
                     if kind is not None:
-                        raise self._mixed_devices(args)
+                        raise mixed_devices(self, args)
                     kind = type(array)
                 if arg.requires_grad:
                     tracked = True
                 arrays.append(array)
-            elif arg is None or type(arg) in _NUMBERS:
+            elif arg is None or type(arg) in NUMBERS:
                 arrays.append(arg)
             else:
                 return (
-                    self(*self._convert(args), **settings)
+                    self(*convert(self, args), **settings)
                     if not self.variadic
-                    else self(self._convert(args), **settings)
+                    else self(convert(self, args), **settings)
                 )
         if kind is None:
             first = tensor(args[0])
@@ -225,12 +180,12 @@ class Op:
         device = BY_TYPE.get(kind) or device_of(arrays[0])
 
         narrow = None
-        if self.wide and any(getattr(a, "dtype", None) == _F16 for a in arrays):
+        if self.wide and any(_has_dtype(a, _F16) for a in arrays):
             arrays, narrow = _widen(arrays)
         try:
             result = self.forward(device.xp, *arrays, **settings)
         except (ValueError, IndexError, TypeError) as error:
-            raise self._explain(error, args, settings) from error
+            raise explain(self, error, args, settings) from error
         extras: tuple[Any, ...] = ()
         if self._extras:
             result, *rest_ = result
@@ -350,68 +305,6 @@ class Op:
                 out.version = args[0].version
         return outs
 
-    def _convert(self, args: Sequence[Any]) -> list[Any]:
-        """Operands that are neither tensors nor Python numbers, made into either."""
-        device = next((a.device for a in args if isinstance(a, Tensor)), None)
-        out: list[Any] = []
-        for name, arg in zip(self._operand_names(len(args)), args, strict=True):
-            if isinstance(arg, np.generic):
-                arg = arg.item()
-            elif type(arg) in BY_TYPE or isinstance(arg, np.ndarray):
-                home = device_of(arg)
-                if device is not None and home is not device:
-                    raise TypeError(
-                        f"{self.name}: {name} is an array on {home.name!r} but the other operands "
-                        "are on "
-                        f"{device.name!r}; move it with tt.tensor({name}, device={device.name!r})"
-                    )
-                arg = tensor(arg, device=home)
-            elif isinstance(arg, (list, tuple)):
-                arg = tensor(arg, device=device or default_device())
-            elif not (arg is None or isinstance(arg, Tensor) or type(arg) in _NUMBERS):
-                raise TypeError(
-                    f"{self.name}: {name}: expected a Tensor, an array or a number, got "
-                    f"{type(arg).__name__}"
-                )
-            out.append(arg)
-        return out
-
-    def _operand_names(self, n: int) -> tuple[str, ...]:
-        return (
-            tuple(f"{self.inputs[0]}[{i}]" for i in range(n)) if self.variadic else self.inputs[:n]
-        )
-
-    def _mixed_devices(self, args: Sequence[Any]) -> TypeError:
-        homes = [
-            f"{name} on {arg.device.name!r}"
-            for name, arg in zip(self._operand_names(len(args)), args, strict=True)
-            if isinstance(arg, Tensor)
-        ]
-        return TypeError(
-            f"{self.name}: operands are on different devices: {', '.join(homes)}; "
-            "move them to one with .to(device)"
-        )
-
-    def _explain(
-        self, error: Exception, args: Sequence[Any], settings: dict[str, Any]
-    ) -> Exception:
-        """The same error, saying which op it was and what it was given."""
-        given = []
-        for name, arg in zip(self._operand_names(len(args)), args, strict=True):
-            if isinstance(arg, Tensor):
-                given.append(f"{name}: {arg.shape} {arg.dtype}")
-            elif arg is not None:
-                given.append(f"{name}: {arg!r}")
-        for name, value in settings.items():
-            if self.defaults.get(name, inspect.Parameter.empty) is not value:
-                given.append(f"{name}={value!r}")
-        message = f"{self.name}({', '.join(given)}): {error}"
-        if isinstance(error, IndexError) and not isinstance(error, ValueError):
-            return IndexError(message)
-        if isinstance(error, np.exceptions.AxisError):
-            return np.exceptions.AxisError(message)
-        return TypeError(message) if isinstance(error, TypeError) else ValueError(message)
-
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
@@ -419,9 +312,14 @@ class Op:
         return f"<op {self.name}{self.__signature__}>"
 
 
+def _has_dtype(operand: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether an operand is an array of this dtype (NumPy says that float64 == None)."""
+    return hasattr(operand, "dtype") and bool(operand.dtype == dtype)
+
+
 def _narrow(result: Any, arrays: Sequence[Any]) -> Any:
     """float64 that no operand asked for (integers divided, say) becomes float32, the default."""
-    if result.dtype == _F64 and not any(getattr(a, "dtype", None) == _F64 for a in arrays):
+    if result.dtype == _F64 and not any(_has_dtype(a, _F64) for a in arrays):
         return result.astype(_F32)
     return result
 
@@ -431,7 +329,7 @@ def _widen(arrays: list[Any]) -> tuple[list[Any], Any]:
     floats = [
         a.dtype for a in arrays if getattr(a, "dtype", None) is not None and a.dtype.kind == "f"
     ]
-    wide = [a.astype(_F32) if getattr(a, "dtype", None) == _F16 else a for a in arrays]
+    wide = [a.astype(_F32) if _has_dtype(a, _F16) else a for a in arrays]
     return wide, np.result_type(*floats)
 
 

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from . import autograd
-from .device import BY_TYPE, Device, default_device, device, device_of
+from .convert import DEFAULT_DTYPE, as_array, names_device
+from .device import BY_TYPE, Device, device, device_of
 from .grad_mode import grad_mode, set_grad_enabled
 from .graph import Node
 from .operators import Operators
-
-_DEFAULT_DTYPE = np.dtype(np.float32)
 
 
 class Version:
@@ -228,7 +227,7 @@ class Tensor(Operators):
 
     def to(self, target: str | Device | Any) -> Tensor:
         """The tensor on another device, or in another dtype; itself where nothing changes."""
-        if isinstance(target, Device) or (isinstance(target, str) and _names_device(target)):
+        if isinstance(target, Device) or (isinstance(target, str) and names_device(target)):
             dev = device(target)
             return self if dev is self.device else ops.to_device(self, dev.name)
         return self if np.dtype(target) == self.dtype else self.astype(target)
@@ -344,7 +343,7 @@ class Tensor(Operators):
     def __repr__(self) -> str:
         host = self.device.to_host(self.data)
         parts = [np.array2string(host, separator=", ", prefix="tensor(")]
-        if self.dtype not in (_DEFAULT_DTYPE, np.bool_) or not self.size:
+        if self.dtype not in (DEFAULT_DTYPE, np.bool_) or not self.size:
             parts.append(f"dtype={self.dtype}")
         if self.device.xp is not np:
             parts.append(f"device={self.device.name!r}")
@@ -374,74 +373,6 @@ def _unpickle(
     out.requires_grad = requires_grad
     out._name = name
     return out
-
-
-def _names_device(text: str) -> bool:
-    try:
-        np.dtype(text)
-    except TypeError:
-        return True
-    return False
-
-
-def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) -> Any:
-    """A new array on device ``where`` (default: that of ``data``, else the default device).
-
-    Python numbers, NumPy scalars and lists of them become float32, int64 or bool; arrays and
-    tensors keep their dtype.
-
-    Raises:
-        TypeError: the data is not numeric, is ragged, or is complex.
-    """
-    if isinstance(data, Tensor):
-        data = data.data
-    dev = device(where) if where is not None else None
-    if type(data) in BY_TYPE or isinstance(data, np.ndarray):
-        home = device_of(data)
-        if data.dtype.kind not in "fiub":
-            raise TypeError(
-                f"data: expected real numbers or booleans, got an array of dtype {data.dtype}"
-            )
-        if dev is None:
-            # an array passed by hand goes where new tensors go, unless it is on a GPU already
-            dev = default_device() if home.xp is np else home
-        host_dtype = dtype
-        if dev is home:
-            array = home.xp.array(data, dtype=host_dtype)
-        else:
-            array = dev.from_host(home.to_host(data).astype(host_dtype or data.dtype))
-    else:
-        if isinstance(data, (list, tuple)):
-            data = _unwrap(data)
-        try:
-            host = np.asarray(data)
-        except ValueError as error:
-            raise TypeError(
-                f"data: expected numbers or evenly nested lists of numbers ({error})"
-            ) from error
-        if dtype is None and host.dtype.kind == "f":
-            dtype = _DEFAULT_DTYPE
-        if dtype is None and host.size == 0 and isinstance(data, (list, tuple)):
-            dtype = _DEFAULT_DTYPE
-        if host.dtype.kind not in "fiub":
-            raise TypeError(
-                f"data: expected real numbers or booleans, got {type(data).__name__} of dtype "
-                f"{host.dtype}"
-            )
-        dev = dev or default_device()
-        array = dev.from_host(host if dtype is None else host.astype(dtype))
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"data: expected real numbers or booleans, got dtype {array.dtype}")
-    return array
-
-
-def _unwrap(items: Any) -> Any:
-    """Nested lists with tensors replaced by their host values."""
-    if isinstance(items, Tensor):
-        return items.device.to_host(items.data)
-    if isinstance(items, (list, tuple)):
-        return [_unwrap(item) for item in items]
-    return items
 
 
 def tensor(

@@ -29,10 +29,6 @@ def count(shape: tuple[int, ...], axis: Axis) -> int:
     return math.prod(shape[a] for a in axes) if shape else 1
 
 
-def _normal(axis: Axis) -> Axis:
-    return tuple(axis) if isinstance(axis, list) else axis
-
-
 def _spread(xp: Any, g: Any, k: Any) -> Any:
     """The output's gradient at every element it was reduced from."""
     shape = k.shape_of()
@@ -77,7 +73,7 @@ def _extreme(r: Draw) -> list[Sample]:
 )
 def sum(xp, x, axis=None, keepdims=False):
     """Sum of elements over ``axis``."""
-    return xp.sum(x, axis=_normal(axis), keepdims=keepdims)
+    return xp.sum(x, axis=axis, keepdims=keepdims)
 
 
 sum.vjp(x=_spread)
@@ -92,7 +88,7 @@ sum.vjp(x=_spread)
 )
 def mean(xp, x, axis=None, keepdims=False):
     """Arithmetic mean over ``axis``."""
-    return xp.mean(x, axis=_normal(axis), keepdims=keepdims)
+    return xp.mean(x, axis=axis, keepdims=keepdims)
 
 
 mean.vjp(x=lambda xp, g, k: _spread(xp, g / count(k.shape_of(), k.axis), k))
@@ -114,7 +110,6 @@ mean.vjp(x=lambda xp, g, k: _spread(xp, g / count(k.shape_of(), k.axis), k))
 )
 def var(xp, x, axis=None, keepdims=False, ddof=0):
     """Variance over ``axis``, dividing by ``n - ddof`` (NumPy's convention: ddof 0 by default)."""
-    axis = _normal(axis)
     centred = x - xp.mean(x, axis=axis, keepdims=True)
     return xp.sum(centred * centred, axis=axis, keepdims=keepdims) / (count(x.shape, axis) - ddof)
 
@@ -148,7 +143,7 @@ def _to_extreme(xp: Any, g: Any, k: Any) -> Any:
 )
 def max(xp, x, axis=None, keepdims=False):
     """Largest element over ``axis``; tied maxima share the gradient evenly."""
-    return xp.max(x, axis=_normal(axis), keepdims=keepdims)
+    return xp.max(x, axis=axis, keepdims=keepdims)
 
 
 max.vjp(x=_to_extreme)
@@ -163,7 +158,7 @@ max.vjp(x=_to_extreme)
 )
 def min(xp, x, axis=None, keepdims=False):
     """Smallest element over ``axis``; tied minima share the gradient evenly."""
-    return xp.min(x, axis=_normal(axis), keepdims=keepdims)
+    return xp.min(x, axis=axis, keepdims=keepdims)
 
 
 min.vjp(x=_to_extreme)
@@ -197,7 +192,7 @@ def argmin(xp, x, axis=None, keepdims=False):
 )
 def any(xp, x, axis=None, keepdims=False):
     """Whether one element over ``axis`` is non-zero; boolean, no gradient."""
-    return xp.any(x, axis=_normal(axis), keepdims=keepdims)
+    return xp.any(x, axis=axis, keepdims=keepdims)
 
 
 @op(
@@ -207,4 +202,4 @@ def any(xp, x, axis=None, keepdims=False):
 )
 def all(xp, x, axis=None, keepdims=False):
     """Whether all elements over ``axis`` are non-zero; boolean, no gradient."""
-    return xp.all(x, axis=_normal(axis), keepdims=keepdims)
+    return xp.all(x, axis=axis, keepdims=keepdims)

@@ -1,0 +1,119 @@
+"""What an op was called with: binding, conversion, and errors that say what was given."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .device import BY_TYPE, default_device, device_of
+from .tensor import Tensor, tensor
+
+if TYPE_CHECKING:
+    from .registry import Op
+
+NUMBERS = {int, float, bool}
+
+
+def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict]:
+    """Split call arguments into operands and settings."""
+    settings = dict(op.defaults)
+    if op.variadic:
+        if (
+            not args
+            or isinstance(args[0], (Tensor, np.ndarray))
+            or not isinstance(args[0], Sequence)
+        ):
+            got = type(args[0]).__name__ if args else "nothing"
+            raise TypeError(
+                f"{op.name}: {op.inputs[0]}: expected a list or tuple of tensors, got {got}"
+            )
+        if not args[0]:
+            raise ValueError(f"{op.name}: {op.inputs[0]}: expected at least one tensor, got none")
+        operands, rest = tuple(args[0]), args[1:]
+    else:
+        operands, rest = args[: op.arity], args[op.arity :]
+        for name in op.inputs[len(operands) :]:
+            if name in kwargs:
+                kwargs = dict(kwargs)
+                operands += (kwargs.pop(name),)
+            elif name in op.input_defaults:
+                operands += (op.input_defaults[name],)
+            else:
+                raise TypeError(
+                    f"{op.name}: missing argument {name!r}; expected {op.__signature__}"
+                )
+    if len(rest) > len(op.setting_names):
+        raise TypeError(f"{op.name}: too many arguments; expected {op.__signature__}")
+    for name, value in (*zip(op.setting_names, rest, strict=False), *kwargs.items()):
+        if name not in op.setting_names:
+            raise TypeError(f"{op.name}: unknown argument {name!r}; expected {op.__signature__}")
+        settings[name] = tuple(value) if isinstance(value, list) else value
+    for name in op.required:
+        if name not in settings:
+            raise TypeError(f"{op.name}: missing argument {name!r}; expected {op.__signature__}")
+    return operands, settings
+
+
+def convert(op: Op, args: Sequence[Any]) -> list[Any]:
+    """Operands that are neither tensors nor Python numbers, made into either."""
+    device = next((a.device for a in args if isinstance(a, Tensor)), None)
+    out: list[Any] = []
+    for name, arg in zip(operand_names(op, len(args)), args, strict=True):
+        if isinstance(arg, np.generic):
+            arg = arg.item()
+        elif type(arg) in BY_TYPE or isinstance(arg, np.ndarray):
+            home = device_of(arg)
+            if device is not None and home is not device:
+                raise TypeError(
+                    f"{op.name}: {name} is an array on {home.name!r} but the other operands "
+                    "are on "
+                    f"{device.name!r}; move it with tt.tensor({name}, device={device.name!r})"
+                )
+            arg = tensor(arg, device=home)
+        elif isinstance(arg, (list, tuple)):
+            arg = tensor(arg, device=device or default_device())
+        elif not (arg is None or isinstance(arg, Tensor) or type(arg) in NUMBERS):
+            raise TypeError(
+                f"{op.name}: {name}: expected a Tensor, an array or a number, got "
+                f"{type(arg).__name__}"
+            )
+        out.append(arg)
+    return out
+
+
+def operand_names(op: Op, n: int) -> tuple[str, ...]:
+    return tuple(f"{op.inputs[0]}[{i}]" for i in range(n)) if op.variadic else op.inputs[:n]
+
+
+def mixed_devices(op: Op, args: Sequence[Any]) -> TypeError:
+    homes = [
+        f"{name} on {arg.device.name!r}"
+        for name, arg in zip(operand_names(op, len(args)), args, strict=True)
+        if isinstance(arg, Tensor)
+    ]
+    return TypeError(
+        f"{op.name}: operands are on different devices: {', '.join(homes)}; "
+        "move them to one with .to(device)"
+    )
+
+
+def explain(op: Op, error: Exception, args: Sequence[Any], settings: dict[str, Any]) -> Exception:
+    """The same error, saying which op it was and what it was given."""
+    given = []
+    for name, arg in zip(operand_names(op, len(args)), args, strict=True):
+        if isinstance(arg, Tensor):
+            given.append(f"{name}: {arg.shape} {arg.dtype}")
+        elif arg is not None:
+            given.append(f"{name}: {arg!r}")
+    for name, value in settings.items():
+        if op.defaults.get(name, inspect.Parameter.empty) is not value:
+            given.append(f"{name}={value!r}")
+    message = f"{op.name}({', '.join(given)}): {error}"
+    if isinstance(error, IndexError) and not isinstance(error, ValueError):
+        return IndexError(message)
+    if isinstance(error, np.exceptions.AxisError):
+        return np.exceptions.AxisError(message)
+    return TypeError(message) if isinstance(error, TypeError) else ValueError(message)

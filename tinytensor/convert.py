@@ -1,0 +1,81 @@
+"""From what a user has (numbers, lists, arrays, tensors) to arrays of a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .device import BY_TYPE, Device, default_device, device, device_of
+from .operators import Operators
+
+#: of Python numbers with a fraction
+DEFAULT_DTYPE = np.dtype(np.float32)
+
+
+def names_device(text: str) -> bool:
+    try:
+        np.dtype(text)
+    except TypeError:
+        return True
+    return False
+
+
+def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) -> Any:
+    """A new array on device ``where`` (default: that of ``data``, else the default device).
+
+    Python numbers, NumPy scalars and lists of them become float32, int64 or bool; arrays and
+    tensors keep their dtype.
+
+    Raises:
+        TypeError: the data is not numeric, is ragged, or is complex.
+    """
+    if isinstance(data, Operators):
+        data = data.data
+    dev = device(where) if where is not None else None
+    if type(data) in BY_TYPE or isinstance(data, np.ndarray):
+        home = device_of(data)
+        if data.dtype.kind not in "fiub":
+            raise TypeError(
+                f"data: expected real numbers or booleans, got an array of dtype {data.dtype}"
+            )
+        if dev is None:
+            # an array passed by hand goes where new tensors go, unless it is on a GPU already
+            dev = default_device() if home.xp is np else home
+        host_dtype = dtype
+        if dev is home:
+            array = home.xp.array(data, dtype=host_dtype)
+        else:
+            array = dev.from_host(home.to_host(data).astype(host_dtype or data.dtype))
+    else:
+        if isinstance(data, (list, tuple)):
+            data = _unwrap(data)
+        try:
+            host = np.asarray(data)
+        except ValueError as error:
+            raise TypeError(
+                f"data: expected numbers or evenly nested lists of numbers ({error})"
+            ) from error
+        if dtype is None and host.dtype.kind == "f":
+            dtype = DEFAULT_DTYPE
+        if dtype is None and host.size == 0 and isinstance(data, (list, tuple)):
+            dtype = DEFAULT_DTYPE
+        if host.dtype.kind not in "fiub":
+            raise TypeError(
+                f"data: expected real numbers or booleans, got {type(data).__name__} of dtype "
+                f"{host.dtype}"
+            )
+        dev = dev or default_device()
+        array = dev.from_host(host if dtype is None else host.astype(dtype))
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"data: expected real numbers or booleans, got dtype {array.dtype}")
+    return array
+
+
+def _unwrap(items: Any) -> Any:
+    """Nested lists with tensors replaced by their host values."""
+    if isinstance(items, Operators):
+        return items.device.to_host(items.data)
+    if isinstance(items, (list, tuple)):
+        return [_unwrap(item) for item in items]
+    return items
