@@ -69,7 +69,7 @@ def tinytensor_step(setting: str) -> Callable[[], float]:
 
 
 def torch_step(setting: str) -> Callable[[], float]:
-    """The same model in eager PyTorch, with its fused attention and fused AdamW where it has them."""
+    """The same model in eager PyTorch, with its fused attention."""
     import torch
     from torch import nn
     from torch.nn import functional as F
@@ -197,15 +197,12 @@ def measure(setting: str, rounds: int, steps: int) -> None:
         process.wait()
 
     print(f"setting {setting}: layers, heads, width, block, batch = {SETTINGS[setting]}")
-    print(
-        f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    )
+    machine = platform.processor() or platform.machine()
+    print(f"{machine}, {os.cpu_count()} cores, Python {platform.python_version()}")
     for n in workers:
         ms = sorted(1e3 * t for t in times[n])
-        quartiles = f"{ms[len(ms) // 4]:.1f} to {ms[3 * len(ms) // 4]:.1f}"
-        print(
-            f"{n:12} median {statistics.median(ms):8.1f} ms   quartiles {quartiles}   {last[n]['blas']}"
-        )
+        quartiles = f"quartiles {ms[len(ms) // 4]:.1f} to {ms[3 * len(ms) // 4]:.1f}"
+        print(f"{n:12} median {statistics.median(ms):8.1f} ms   {quartiles}   {last[n]['blas']}")
     for n in missing:
         print(f"{n:12} not measured: it could not be started here")
     if len(workers) == 2:

@@ -326,9 +326,7 @@ def _narrow(result: Any, arrays: Sequence[Any]) -> Any:
 
 def _widen(arrays: list[Any]) -> tuple[list[Any], Any]:
     """float16 operands as float32, to compute in, and the dtype for the result."""
-    floats = [
-        a.dtype for a in arrays if getattr(a, "dtype", None) is not None and a.dtype.kind == "f"
-    ]
+    floats = [a.dtype for a in arrays if hasattr(a, "dtype") and a.dtype.kind == "f"]
     wide = [a.astype(_F32) if _has_dtype(a, _F16) else a for a in arrays]
     return wide, np.result_type(*floats)
 
