@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinytensor as tt
+from tinytensor.device import Device
 
 from .dotgraph import Graph, parse
 
@@ -182,6 +183,16 @@ def test_several_tensors_share_one_picture() -> None:
 def test_an_ops_parameters_are_shown() -> None:
     x = leaf(np.ones((4, 20), np.float32))
     assert "axis=1" in drawn(x.sum(axis=1)).find("sum").text
+
+
+def test_the_picture_is_the_same_on_every_device(device: Device) -> None:
+    """Numbers are fetched to the host; the reference of an opened op runs there."""
+    x = leaf([0.0, 1.0, 3.0], "x")
+    p = tt.softmax(x * 2.0)
+    p.backward(tt.tensor([1.0, 0.0, 0.0]))
+    graph = drawn(p, open=True)
+    assert graph.find("x (3,) float32 data 0.0 1.0 3.0 grad 0.004845 -8.714e-05 -0.004758")
+    assert graph.find("(3,) float32 data 0.002428 0.01794 0.9796")
 
 
 # ---- names ---------------------------------------------------------------------------------------

@@ -6,6 +6,9 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
+from ..device import device_of
 from .picture import BUFFER, COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 
 SMALL = 16  # tensors of up to this many elements show their numbers, as the engine keeps them
@@ -244,10 +247,9 @@ def computed(node: Any, with_numbers: bool) -> Value:
 
 def numbers(array: Any) -> object:
     """An array of any device as nested lists; None stays None."""
-    if array is None:
-        return None
-    host = array.get() if hasattr(array, "get") else array
-    return host.tolist() if hasattr(host, "tolist") else host
+    if array is None or isinstance(array, np.generic):
+        return None if array is None else array.item()
+    return device_of(array).to_host(array).tolist()
 
 
 def settings(params: dict[str, Any], defaults: dict[str, Any]) -> str:
