@@ -15,6 +15,9 @@ class Operators:
 
     __slots__ = ()
 
+    data: Any
+    device: Any
+
     # fmt: off
     def __add__(self, other: Any) -> Tensor: return ops.add(self, other)
     def __radd__(self, other: Any) -> Tensor: return ops.add(other, self)

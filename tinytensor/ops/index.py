@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..device import BY_TYPE, device_of
-from ..registry import op
+from ..registry import OPS, op
 from ..samples import Sample
 from ..tensor import Tensor
 
@@ -107,18 +107,14 @@ def is_basic(index: tuple[Any, ...]) -> bool:
 def index_put(xp, g, index, shape):
     """Zeros of ``shape`` with ``g`` added at ``index``; a position named twice gets both."""
     out = xp.zeros(shape, dtype=g.dtype)
-    if is_basic(index) or any(type(p) in BY_TYPE and p.dtype.kind == "b" for p in index):
-        if all(
-            p is None or p is Ellipsis or not (type(p) in BY_TYPE and p.dtype.kind != "b")
-            for p in index
-        ):
-            out[index] = g
-            return out
+    if not any(type(part) in BY_TYPE and part.dtype.kind != "b" for part in index):
+        out[index] = g  # no position can be named twice
+        return out
     xp.add.at(out, index, g)
     return out
 
 
-index_put.vjp(g=lambda xp, g, k: k.run(_getitem, g, index=k.index))
+index_put.vjp(g=lambda xp, g, k: k.run(OPS["getitem"], g, index=k.index))
 
 
 @op(
