@@ -55,10 +55,16 @@ FAULTS: dict[str, tuple[Callable[..., tt.Tensor], tuple[np.ndarray, ...], str]] 
     ),
     "missing accumulation": (half_of_a_repeated_use, (A,), "accumul"),
     "missing unbroadcast": (
-        planted(lambda a, b: a * b, lambda a, b: a * b + 2 * (b - b.detach()) * const(A[:1])),
-        (A, B),
-        "",
+        planted(lambda x: x.sum(axis=0, keepdims=True) * const(A), lambda x: x * const(A)),
+        (A,),
+        "broadcast",
     ),
+    "missing unbroadcast of a row": (
+        planted(lambda a, b: a * b, lambda a, b: a * b.detach() + a[:1].detach() * b),
+        (A, B),
+        "inputs[1]",
+    ),
+    "zero": (planted(lambda x: tt.tanh(x), lambda x: x * 0.0), (A,), "zero"),
 }
 
 

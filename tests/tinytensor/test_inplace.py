@@ -43,6 +43,14 @@ def test_views_are_written_through() -> None:
     close(x, [[1, 2, 3], [0, 0, 0]])
 
 
+def test_a_broadcast_result_can_be_written_to() -> None:
+    x = const([1.0])
+    y = tt.broadcast_to(x, (3,))
+    y[0] = 5.0
+    close(y, [5, 1, 1])
+    close(x, [1])
+
+
 WRITES: dict[str, Callable[[tt.Tensor], object]] = {
     "setitem": lambda x: x.__setitem__(0, 5.0),
     "+=": lambda x: x.__iadd__(1.0),

@@ -250,7 +250,7 @@ def test_kinks_take_a_documented_side() -> None:
     close(x.grad, [-1, 0, 1])
     x = leaf([-1.0, 0.0, 1.0, 2.0, 3.0])
     tt.clip(x, 0.0, 2.0).sum().backward()
-    close(grad_of(x)[[0, 2, 4]], [0, 1, 0])
+    close(x.grad, [0, 1, 1, 1, 0])  # on the limits the gradient passes
 
 
 def test_extreme_values_stay_finite() -> None:

@@ -105,7 +105,7 @@ def gelu(xp, x, approximate="none"):
     t *= _A * _C
     t += _C
     t *= x
-    t = xp.tanh(t)
+    t = xp.tanh(t, out=t) if t.ndim else xp.tanh(t)
     t += 1
     t *= x
     t *= 0.5
@@ -118,12 +118,24 @@ def _gelu_vjp(xp: Any, g: Any, k: Any) -> Any:
     if k.approximate == "none":
         cdf = 0.5 * (1 + k.run(e.erf, x * math.sqrt(0.5)))
         return (g * (cdf + x * (xp.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi)))),)
-    # with u = C (x + A x³), t = tanh u:  dx = 0.5 (1 + t) + 0.5 x (1 - t²) C (1 + 3 A x²)
+    # with u = C (x + A x³), t = tanh u:  dx = 0.5 (1 + t) + 0.5 x (1 - t²) C (1 + 3 A x²);
+    # in place, since each temporary of this size costs as much as the arithmetic
     xx = x * x
-    t = xp.tanh(x * (_C + (_C * _A) * xx))
-    slope = xx * (1.5 * _A * _C) + 0.5 * _C
-    slope = (1 - t * t) * slope * x + 0.5 * t + 0.5
-    return (g * slope,)
+    t = xx * (_A * _C)
+    t += _C
+    t *= x
+    t = xp.tanh(t, out=t) if t.ndim else xp.tanh(t)
+    xx *= 1.5 * _A * _C
+    xx += 0.5 * _C
+    xx *= x
+    slope = t * t
+    slope = xp.subtract(1, slope, out=slope) if slope.ndim else 1 - slope
+    slope *= xx
+    t += 1
+    t *= 0.5
+    slope += t
+    slope *= g
+    return (slope,)
 
 
 @gelu.reference_is

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import random
-from ..device import device
+from ..device import device, device_of
 from ..registry import op
 from ..samples import Sample
 from ..tensor import Tensor, make
@@ -20,27 +20,24 @@ from .shape import swapaxes
 
 
 @lru_cache(maxsize=64)
-def causal_mask(rows: int, columns: int, where: str = "cpu") -> Any:
-    """Boolean (rows, columns): True where query i may see key j.
+def causal_mask(rows: int, columns: int, where: str, dtype: str = "bool") -> Any:
+    """(rows, columns): True where query i may see key j; as floats 0 there and -inf elsewhere.
 
     Aligned to the bottom right: the last query sees all keys, so that one query against cached
     keys sees every one of them.
     """
     dev = device(where)
     i, j = dev.xp.arange(rows)[:, None], dev.xp.arange(columns)[None, :]
-    return j <= i + (columns - rows)
-
-
-def _device_name(x: Any) -> str:
-    from ..device import device_of
-
-    return device_of(x).name
+    allowed = j <= i + (columns - rows)
+    if dtype == "bool":
+        return allowed
+    return dev.xp.where(allowed, 0.0, -math.inf).astype(dtype)
 
 
 @op(
     "q k v mask keep",
     name="scaled_dot_product_attention",
-    keeps="q k v mask keep weights",
+    keeps="q k v mask keep out weights",
     formula="softmax(q kᵀ · scale + mask) v",
     gradient="dv = wᵀ g; s = w (g vᵀ - Σ w g vᵀ), dq = scale s k, dk = scale sᵀ q, dmask = s",
     wide=True,
@@ -64,11 +61,11 @@ def _attention(xp, q, k, v, mask=None, keep=None, is_causal=False, dropout=0.0, 
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = xp.matmul(q * scale, xp.swapaxes(k, -1, -2))
     if is_causal:
-        allowed = causal_mask(q.shape[-2], k.shape[-2], _device_name(q))
-        scores = xp.where(allowed, scores, -math.inf)
+        # adding a cached matrix of 0 and -inf is in place, and faster than a selection
+        scores += causal_mask(*scores.shape[-2:], device_of(q).name, str(scores.dtype))
     if mask is not None:
         scores = xp.where(mask, scores, -math.inf) if mask.dtype == bool else scores + mask
-    weights, total, _ = stable_exp(xp, scores, -1)
+    weights, total, _ = stable_exp(xp, scores, -1, out=scores)
     weights /= total
     used = weights if keep is None else weights * keep * (1 / (1 - dropout))
     return xp.matmul(used, v), weights
@@ -88,8 +85,9 @@ def _attention_vjp(xp: Any, g: Any, k: Any) -> Any:
         if k.keep is not None:
             s *= k.keep
             s *= kept
+        # Σ_j w_ij p_ij equals g · out, which is shorter than a row of weights
+        s -= xp.sum(g * k.out, axis=-1, keepdims=True)
         s *= w
-        s -= w * xp.sum(s, axis=-1, keepdims=True)
         if k.needs[3]:
             dmask = s.copy()
         s *= scale

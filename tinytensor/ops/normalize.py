@@ -25,8 +25,8 @@ def _rows(r: Draw) -> list[Sample]:
     ]
 
 
-def stable_exp(xp: Any, x: Any, axis: int) -> tuple[Any, Any, Any]:
-    """exp(x - m) with m the maximum along ``axis``, its sum, and m.
+def stable_exp(xp: Any, x: Any, axis: int, out: Any = None) -> tuple[Any, Any, Any]:
+    """exp(x - m) with m the maximum along ``axis``, its sum, and m; written to ``out`` if given.
 
     A slice that is -inf throughout (all of it masked) has m = 0, so that its exponentials are 0;
     its sum is given as 1, so that dividing by it leaves zeros.
@@ -34,7 +34,7 @@ def stable_exp(xp: Any, x: Any, axis: int) -> tuple[Any, Any, Any]:
     m = xp.max(x, axis=axis, keepdims=True)
     empty = m == -_INF
     m = xp.where(empty, 0.0, m)
-    out = x - m
+    out = xp.subtract(x, m, out=out)
     xp.exp(out, out=out)
     return out, xp.sum(out, axis=axis, keepdims=True) + empty, m
 
