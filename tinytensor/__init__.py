@@ -7,7 +7,9 @@
 tensor([2., 4.])
 """
 
+import importlib as _importlib
 import os as _os
+from typing import Any as _Any
 
 from . import allocator as _allocator
 from . import cuda, ops, random, registry
@@ -134,6 +136,13 @@ __all__ = [
     "split", "sqrt", "squeeze", "stack", "sub", "sum", "swapaxes", "take_along_axis", "tanh",
     "tensor", "transpose", "tril", "triu", "var", "where", "zeros", "zeros_like",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> _Any:
+    """``tt.nn``, ``tt.models`` and ``tt.train``: imported on first use."""
+    if name in ("nn", "models", "train"):
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 # in a source checkout nn/, models/ and train/ stand beside this folder; installed, they are in it

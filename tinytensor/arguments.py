@@ -47,6 +47,9 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
                 )
     if len(rest) > len(op.setting_names):
         raise TypeError(f"{op.name}: too many arguments; expected {op.__signature__}")
+    for name in op.setting_names[: len(rest)]:
+        if name in kwargs:
+            raise TypeError(f"{op.name}: argument {name!r} was given twice")
     for name, value in (*zip(op.setting_names, rest, strict=False), *kwargs.items()):
         if name not in op.setting_names:
             raise TypeError(f"{op.name}: unknown argument {name!r}; expected {op.__signature__}")
@@ -116,4 +119,7 @@ def explain(op: Op, error: Exception, args: Sequence[Any], settings: dict[str, A
         return IndexError(message)
     if isinstance(error, np.exceptions.AxisError):
         return np.exceptions.AxisError(message)
-    return TypeError(message) if isinstance(error, TypeError) else ValueError(message)
+    for kind in (TypeError, OverflowError):
+        if isinstance(error, kind):
+            return kind(message)
+    return ValueError(message)

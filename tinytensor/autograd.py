@@ -168,6 +168,8 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
     if type(g) is list:
         g = _fill(node, g, graph)
     if not graph:
+        if op.wide and type(g) is not tuple and g.dtype == np.float16:
+            g = g.astype(np.float32)
         xp = device_of(g[0] if type(g) is tuple else g).xp
         values: Sequence[Any] = saved
     elif op.reference is not None and set(op.inputs) <= set(op.keys):
@@ -214,6 +216,8 @@ def unbroadcast(xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
         i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1
     )
     if axes:
+        if g.dtype == np.float16:
+            g = g.astype("float32")  # a float16 sum of ones stops at 2048
         g = xp.sum(g, axis=axes, keepdims=True)
     return xp.reshape(g, shape) if g.shape != shape else g
 
@@ -248,7 +252,13 @@ def _as_tensors(node: Node, saved: Sequence[Any]) -> list[Any]:
             parent = node
         elif name in node.op.inputs:
             parent = node.parents[node.op.inputs.index(name)]
-        values.append(parent if isinstance(parent, Tensor) else make(array, parent))
+        if isinstance(parent, Tensor):
+            values.append(parent)
+            continue
+        value = make(array, parent)
+        # the same counter, so that a graph of the gradients notices a write to the array too
+        value.version = next((v for n, v, _ in node.versions if n == name), value.version)
+        values.append(value)
     return values
 
 
@@ -308,7 +318,7 @@ def grad(
 
     outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    if grad_outputs is None or isinstance(grad_outputs, (Tensor, np.ndarray)):
+    if grad_outputs is None or isinstance(grad_outputs, (Tensor, np.ndarray, int, float)):
         seeds: list[Any] = [grad_outputs] * len(outs) if grad_outputs is None else [grad_outputs]
     else:
         seeds = list(grad_outputs)

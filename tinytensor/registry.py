@@ -184,7 +184,7 @@ class Op:
             arrays, narrow = _widen(arrays)
         try:
             result = self.forward(device.xp, *arrays, **settings)
-        except (ValueError, IndexError, TypeError) as error:
+        except (ValueError, IndexError, TypeError, OverflowError) as error:
             raise explain(self, error, args, settings) from error
         extras: tuple[Any, ...] = ()
         if self._extras:

@@ -25,7 +25,14 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-COMMAND = "python -m tinytensor"
+
+
+def command() -> str:
+    """How to start this program again: the Python that runs it may be one of an environment."""
+    python = Path(sys.executable)
+    if python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    return f"{python} -m tinytensor"
 
 
 def main(args: list[str] | None = None) -> None:
@@ -159,7 +166,7 @@ def train(
         print(
             f"\nstopped at step {trainer.step} of {trainer.config.steps}, all is saved; "
             "go on with\n"
-            f"  {COMMAND} train --resume --out {folder}",
+            f"  {command()} train --resume --out {folder}",
             flush=True,
         )
         return 128 + int(stop.signal or 0)
@@ -167,7 +174,7 @@ def train(
     print(f"validation loss  {trainer.history.val[-1][1]:.4f}")
     print(f"checkpoint       {folder / 'checkpoint.safetensors'}")
     print(f"loss curve       {folder / PICTURE}")
-    print(f"more text        {COMMAND} sample {folder}")
+    print(f"more text        {command()} sample {folder}")
     return 0
 
 

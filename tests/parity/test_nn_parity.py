@@ -280,9 +280,11 @@ def test_loading_leaves_no_shared_memory(rng: np.random.Generator) -> None:
 
 
 def test_initial_spread_matches(rng: np.random.Generator) -> None:
-    for name, options in (("Linear", (40, 30)), ("RNN", (20, 30)), ("LSTM", (20, 30))):
+    # wide enough for the largest of a parameter's elements to be near the bound of its distribution
+    torch.manual_seed(0)
+    for name, options in (("Linear", (40, 300)), ("RNN", (20, 300)), ("LSTM", (20, 300))):
         ours, theirs = getattr(nn, name)(*options), getattr(torch.nn, name)(*options)
         for key, param in theirs.named_parameters():
             mine = values_of(ours.get_parameter(key))
             scale = float(param.detach().abs().max())
-            assert np.abs(mine).max() == pytest.approx(scale, rel=0.15), (name, key)
+            assert np.abs(mine).max() == pytest.approx(scale, rel=0.05), (name, key)

@@ -31,7 +31,7 @@ def raw_index(index: Any, x: Any) -> tuple[Any, ...]:
                 raise TypeError(
                     f"index: a tensor on {part.device.name!r}, but x is on {dev.name!r}"
                 )
-            part = part.data
+            part = part.data.copy()  # a later write to the index must not move the gradient
         elif isinstance(part, (list, np.ndarray)):
             host = np.asarray(part)
             part = dev.from_host(host.astype(np.int64) if host.size == 0 else host)
@@ -137,6 +137,8 @@ index_put.vjp(g=lambda xp, g, k: k.run(OPS["getitem"], g, index=k.index))
 )
 def _getitem(xp, x, index):
     """The elements at ``index``."""
+    if is_basic(index) and Ellipsis not in index:
+        index = (*index, Ellipsis)  # a view even of a single element, where NumPy gives a scalar
     return x[index]
 
 

@@ -19,7 +19,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 @op(
     "logits target",
-    keeps="logits target lse",
+    keeps="logits target m log_total",
     formula="-Σ q ln softmax(logits), q = (1 - ε) one_hot(target) + ε / C",
     gradient="dlogits = g (softmax(logits) - q), divided by the number of rows for the mean",
     wide=True,
@@ -74,10 +74,13 @@ def cross_entropy(xp, logits, target, ignore_index=-100, label_smoothing=0.0, re
         "target", ids, 0, classes, f"{classes} classes (and ignore_index is {ignore_index})"
     )
     _, total, m = stable_exp(xp, flat, -1)
-    lse = (m + xp.log(total))[:, 0]
-    loss = lse - flat[xp.arange(len(ids)), ids]
+    log_total = xp.log(total)
+    # differences from m first, since a large common offset would swallow log_total
+    loss = log_total[:, 0] - (flat[xp.arange(len(ids)), ids] - m[:, 0])
     if label_smoothing:
-        loss = (1 - label_smoothing) * loss + label_smoothing * (lse - xp.mean(flat, axis=-1))
+        loss = (1 - label_smoothing) * loss + label_smoothing * (
+            log_total[:, 0] - xp.mean(flat - m, axis=-1)
+        )
     loss = xp.where(counts, loss, 0)
     if reduction == "none":
         loss = loss.reshape(target.shape)
@@ -86,7 +89,7 @@ def cross_entropy(xp, logits, target, ignore_index=-100, label_smoothing=0.0, re
         if reduction == "mean":
             n = xp.sum(counts)
             loss = xp.where(n == 0, np.nan, loss / xp.maximum(n, 1).astype(loss.dtype))
-    return loss, lse
+    return loss, m, log_total
 
 
 @cross_entropy.vjp
@@ -96,7 +99,8 @@ def _cross_entropy_vjp(xp: Any, g: Any, k: Any) -> Any:
     ids = k.target.reshape(-1)
     counts = ids != k.ignore_index
     ids = xp.where(counts, ids, 0)
-    d = k.logits.reshape(-1, classes) - k.lse[:, None]
+    d = k.logits.reshape(-1, classes) - k.m
+    d -= k.log_total
     xp.exp(d, out=d)
     if k.label_smoothing:
         d -= k.label_smoothing / classes

@@ -92,7 +92,7 @@ def log_softmax(xp, x, axis=-1):
     if not x.shape[axis]:
         return x.copy()
     _, total, m = stable_exp(xp, x, axis)
-    return x - (m + xp.log(total))
+    return (x - m) - xp.log(total)  # in this order: m may be large
 
 
 @log_softmax.vjp

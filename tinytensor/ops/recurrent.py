@@ -19,6 +19,9 @@ from .shape import split, stack, transpose
 
 def _check(x_proj: Any, h0: Any, w_hh: Any, gates: int) -> None:
     hidden = w_hh.shape[-1]
+    for name, a in (("x_proj", x_proj), ("h0", h0), ("w_hh", w_hh)):
+        if a.dtype.kind != "f":
+            raise TypeError(f"{name}: expected a floating dtype, got {a.dtype}")
     if w_hh.shape != (gates * hidden, hidden):
         raise ValueError(f"w_hh: expected shape ({gates} * hidden, hidden), got {w_hh.shape}")
     if x_proj.ndim != 3 or x_proj.shape[-1] != gates * hidden:

@@ -206,6 +206,8 @@ def _lists(r: Draw) -> list[Sample]:
 )
 def concat(xp, *xs, axis=0):
     """Join a list of tensors along an existing ``axis``; all other lengths must agree."""
+    if axis is None:
+        raise TypeError("axis: expected an integer, got None")
     return xp.concatenate(xs, axis=axis)
 
 
