@@ -19,6 +19,7 @@ import typer
 
 from .config import MODEL_FIELDS, ConfigError, TrainConfig, load_toml, value_type
 
+VERBS = ("train", "sample", "draw", "info")
 app = typer.Typer(
     name="tinytensor",
     help="An autograd framework by hand: train, sample and draw GPT, LSTM and RNN models.",
@@ -58,7 +59,8 @@ def run(args: list[str]) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # a fault of ours: the traceback is of use
             raise
-        return fail(f"{error.format_message()} (tinytensor --help lists the flags)")
+        verb = f" {args[0]}" if args[0] in VERBS else ""
+        return fail(f"{error.format_message()} (tinytensor{verb} --help lists the flags)")
 
 
 def fail(message: str, code: int = 2) -> int:

@@ -66,6 +66,19 @@ def test_a_number_too_large_names_the_op() -> None:
         const([1, 2], np.int64) * 2**70
 
 
+def test_axes_of_length_zero_go_through_products() -> None:
+    w, b = leaf(np.zeros((2, 0))), leaf(np.ones(2))
+    y = tt.linear(const(np.zeros((3, 0))), w, b)
+    close(y, np.ones((3, 2)))
+    y.sum().backward()
+    close(b.grad, [3, 3])
+    assert w.grad is not None and w.grad.shape == (2, 0)
+    x, m = leaf(np.ones((2, 3, 4))), leaf(np.ones((4, 0)))
+    (x @ m).sum().backward()
+    close(x.grad, np.zeros((2, 3, 4)))
+    assert m.grad is not None and m.grad.shape == (4, 0)
+
+
 def test_subpackages_are_imported_on_first_use() -> None:
     assert tt.nn.Linear(2, 3).weight.shape == (3, 2)
     with pytest.raises(AttributeError, match="nosuch"):

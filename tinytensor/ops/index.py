@@ -242,7 +242,7 @@ _ONE_HOT_ROWS = 1024
 def embedding_grad(xp, g, ids, rows, padding_idx=None):
     """A table of ``rows`` rows, each row of ``g`` added at its id; that of ``padding_idx`` is 0."""
     width = g.shape[-1]
-    flat_g, flat_ids = g.reshape(-1, width), ids.reshape(-1)
+    flat_g, flat_ids = g.reshape(ids.size, width), ids.reshape(-1)
     if rows <= _ONE_HOT_ROWS:
         one_hot = (xp.arange(rows)[:, None] == flat_ids[None, :]).astype(g.dtype)
         table = one_hot @ flat_g

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..registry import op
@@ -10,10 +11,15 @@ from .elementwise import add
 from .shape import swapaxes
 
 
+def as_rows(x: Any) -> Any:
+    """x with all axes but the last as one; spelled out, for an axis of length 0 leaves -1 open."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
 def _product(xp: Any, x: Any, y: Any) -> Any:
     """x @ y, with a stack of matrices times one matrix as a single large product."""
     if x.ndim > 2 and y.ndim == 2 and x.flags.c_contiguous and x.size:
-        return (x.reshape(-1, x.shape[-1]) @ y).reshape(*x.shape[:-1], y.shape[-1])
+        return (as_rows(x) @ y).reshape(*x.shape[:-1], y.shape[-1])
     return xp.matmul(x, y)
 
 
@@ -71,7 +77,7 @@ def _matmul_dy(xp: Any, g: Any, k: Any) -> Any:
         return xp.matmul(xp.swapaxes(x, -1, -2), g[..., None])[..., 0]
     if x.ndim > 2 and len(k.shape_of(1)) == 2:
         # the sum over the stack is part of one product
-        return xp.matmul(xp.reshape(x, (-1, x.shape[-1])).T, xp.reshape(g, (-1, g.shape[-1])))
+        return xp.matmul(as_rows(x).T, as_rows(g))
     return xp.matmul(xp.swapaxes(x, -1, -2), g)
 
 
@@ -109,7 +115,7 @@ def linear(xp, x, weight, bias=None):
         )
     if bias is not None and bias.shape != weight.shape[:1]:
         raise ValueError(f"bias: expected shape {weight.shape[:1]}, got {bias.shape}")
-    out = x.reshape(-1, x.shape[-1]) @ weight.T
+    out = as_rows(x) @ weight.T
     if bias is not None:
         if out.dtype == bias.dtype:
             out += bias
@@ -122,11 +128,11 @@ def linear(xp, x, weight, bias=None):
 def _linear_vjp(xp: Any, g: Any, k: Any) -> Any:
     x, weight = k.x, k.weight
     dx = dweight = dbias = None
-    flat = g.reshape(-1, g.shape[-1])
+    flat = as_rows(g)
     if k.needs[0]:
         dx = (flat @ weight).reshape(x.shape)
     if k.needs[1]:
-        dweight = flat.T @ x.reshape(-1, x.shape[-1])
+        dweight = flat.T @ as_rows(x)
     if k.needs[2]:
         dbias = flat.sum(axis=0)
     return dx, dweight, dbias

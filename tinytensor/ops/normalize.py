@@ -10,6 +10,7 @@ from ..registry import op
 from ..samples import Draw, Sample
 from . import elementwise as e
 from . import reduce
+from .linalg import as_rows
 
 _INF = math.inf
 
@@ -151,14 +152,13 @@ def layer_norm(xp, x, weight=None, bias=None, eps=1e-5):
 
 @layer_norm.vjp
 def _layer_norm_vjp(xp: Any, g: Any, k: Any) -> Any:
-    n = g.shape[-1]
     hat = k.x - k.mean
     hat *= k.rstd
     dx = dweight = dbias = None
     if k.needs[1]:
-        dweight = xp.sum((g * hat).reshape(-1, n), axis=0)
+        dweight = xp.sum(as_rows(g * hat), axis=0)
     if k.needs[2]:
-        dbias = xp.sum(g.reshape(-1, n), axis=0)
+        dbias = xp.sum(as_rows(g), axis=0)
     if k.needs[0]:
         dx = g * k.weight if k.weight is not None else g.copy()
         slope = xp.mean(dx * hat, axis=-1, keepdims=True)
