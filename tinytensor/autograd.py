@@ -247,7 +247,7 @@ def _as_tensors(node: Node, saved: Sequence[Any]) -> list[Any]:
         if array is None or isinstance(array, (int, float, bool)):
             values.append(array)
             continue
-        parent = None
+        parent: Any = None
         if name == "out":
             parent = node
         elif name in node.op.inputs:
