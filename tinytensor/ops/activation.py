@@ -14,16 +14,7 @@ def _any(r: Draw) -> list[Sample]:
     return [Sample(r(3, 4)), Sample(3 * r(2, 1, 3)), Sample(r()), Sample(r(0, 3))]
 
 
-def _kinked(r: Draw) -> list[Sample]:
-    return [
-        Sample(r.apart(3, 4)),
-        Sample(r.apart(2, 1, 3)),
-        Sample(r.apart()),
-        Sample(r.apart(0, 3)),
-    ]
-
-
-@op("x", keeps="out", formula="max(x, 0)", gradient="dx = g where x > 0, else 0", samples=_kinked)
+@op("x", keeps="out", formula="max(x, 0)", gradient="dx = g where x > 0, else 0", samples=e.kinked)
 def relu(xp, x):
     """Rectified linear unit; gradient 0 at 0."""
     return xp.maximum(x, 0)
