@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from .. import Generator, ops
+from .. import Generator, operations
 from ..nn import Linear, Module
 from ..nn.layers import as_ids, check_probability, check_size
 from ..tensor import Tensor
@@ -110,7 +110,7 @@ class LanguageModel(Module, Generic[C]):
         targets = as_ids(targets, logits, "targets")
         if targets.shape != ids.shape:
             raise ValueError(f"targets: expected the shape of ids {ids.shape}, got {targets.shape}")
-        return logits, ops.cross_entropy(logits, targets)
+        return logits, operations.cross_entropy(logits, targets)
 
     def check_ids(self, ids: Any, name: str = "ids") -> Tensor:
         """``ids`` as an integer Tensor (batch, time) on the model's device, all in the vocabulary.

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops, random
+from .. import operations, random
 from ..nn import (
     Dropout,
     Embedding,
@@ -78,8 +78,8 @@ class KeyValues:
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Add those of new positions, (batch, heads, time, d); returns all."""
         if self.keys is not None and self.values is not None:
-            keys = ops.concat([self.keys, keys], axis=2)
-            values = ops.concat([self.values, values], axis=2)
+            keys = operations.concat([self.keys, keys], axis=2)
+            values = operations.concat([self.values, values], axis=2)
         self.keys, self.values = keys, values
         return keys, values
 
@@ -95,13 +95,13 @@ class CausalSelfAttention(Module):
 
     def forward(self, x: Tensor, past: KeyValues | None = None) -> Tensor:
         """(batch, time, n_embd) -> the same; with ``past``, x follows what is in it."""
-        parts = ops.split(self.c_attn(x), x.shape[-1], axis=-1)
+        parts = operations.split(self.c_attn(x), x.shape[-1], axis=-1)
         q, k, v = (split_heads(part, self.n_head) for part in parts)
         if past is not None:
             k, v = past.extend(k, v)
         p = self.dropout.p if self.training else 0.0
         generator = random.generator("dropout") if p else None
-        y = ops.scaled_dot_product_attention(
+        y = operations.scaled_dot_product_attention(
             q, k, v, is_causal=True, dropout=p, generator=generator
         )
         return self.dropout(self.c_proj(merge_heads(y)))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops, random, tensor, zeros
+from .. import operations, random, tensor, zeros
 from ..tensor import Tensor
 from . import init
 from .layers import Linear, check_probability, check_size
@@ -46,14 +46,16 @@ def attention_weights(
     Returns:
         (..., Tq, Tk); a row with every key masked out is all zeros.
     """
-    scores = ops.matmul(q, k.swapaxes(-1, -2)) * (q.shape[-1] ** -0.5)
+    scores = operations.matmul(q, k.swapaxes(-1, -2)) * (q.shape[-1] ** -0.5)
     if is_causal:
         rows, columns = q.shape[-2], k.shape[-2]
         allowed = tensor(np.tri(rows, columns, columns - rows, dtype=bool), device=q.device)
-        scores = ops.where(allowed, scores, -math.inf)
+        scores = operations.where(allowed, scores, -math.inf)
     if mask is not None:
-        scores = ops.where(mask, scores, -math.inf) if mask.dtype == np.bool_ else scores + mask
-    return ops.softmax(scores, axis=-1)  # zeros where all of a row is -inf
+        scores = (
+            operations.where(mask, scores, -math.inf) if mask.dtype == np.bool_ else scores + mask
+        )
+    return operations.softmax(scores, axis=-1)  # zeros where all of a row is -inf
 
 
 class MultiHeadAttention(Module):
@@ -154,13 +156,15 @@ class MultiHeadAttention(Module):
         p = self.dropout if self.training else 0.0
         generator = random.generator("dropout") if p else None
         if not need_weights:
-            y = ops.scaled_dot_product_attention(
+            y = operations.scaled_dot_product_attention(
                 q, k, v, mask=joint, is_causal=is_causal, dropout=p, generator=generator
             )
             return self.out_proj(merge_heads(y))
         weights = attention_weights(q, k, joint, is_causal)
-        dropped = ops.dropout(weights, p, training=True, generator=generator) if p else weights
-        y = self.out_proj(merge_heads(ops.matmul(dropped, v)))
+        dropped = (
+            operations.dropout(weights, p, training=True, generator=generator) if p else weights
+        )
+        y = self.out_proj(merge_heads(operations.matmul(dropped, v)))
         return y, (weights.mean(axis=1) if average_weights else weights)
 
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> Any:
@@ -170,17 +174,20 @@ class MultiHeadAttention(Module):
         if weight is None:
             weights = [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight]
         elif query is key is value:
-            return ops.split(ops.linear(query, weight, bias), dim, axis=-1)
+            return operations.split(operations.linear(query, weight, bias), dim, axis=-1)
         elif key is value:
-            q = ops.linear(query, weight[:dim], None if bias is None else bias[:dim])
-            kv = ops.linear(key, weight[dim:], None if bias is None else bias[dim:])
-            return (q, *ops.split(kv, dim, axis=-1))
+            q = operations.linear(query, weight[:dim], None if bias is None else bias[:dim])
+            kv = operations.linear(key, weight[dim:], None if bias is None else bias[dim:])
+            return (q, *operations.split(kv, dim, axis=-1))
         else:
             weights = [weight[i * dim : (i + 1) * dim] for i in range(3)]
         biases: Any = [None] * 3
         if bias is not None:
             biases = [bias[i * dim : (i + 1) * dim] for i in range(3)]
-        return [ops.linear(*xwb) for xwb in zip((query, key, value), weights, biases, strict=True)]
+        return [
+            operations.linear(*xwb)
+            for xwb in zip((query, key, value), weights, biases, strict=True)
+        ]
 
     def _check(self, name: str, x: Tensor, dim: int, query: Tensor) -> None:
         if x.ndim != 3 or x.shape[-1] != dim or x.shape[0] != query.shape[0]:
@@ -197,7 +204,7 @@ class MultiHeadAttention(Module):
             mask = _as_mask("mask", mask, q)
             shape: tuple[int, ...] = mask.shape
             if len(shape) == 3:  # (batch, Tq, Tk): the same for all heads
-                mask = ops.expand_dims(mask, 1)
+                mask = operations.expand_dims(mask, 1)
             full = (batch, heads, rows, columns)
             fits = 2 <= mask.ndim <= 4 and all(
                 n in (1, m) for n, m in zip(mask.shape[::-1], full[::-1], strict=False)
@@ -219,7 +226,7 @@ class MultiHeadAttention(Module):
         if mask is None:
             return key_mask
         blocked = False if mask.dtype == np.bool_ else -math.inf
-        return ops.where(key_mask, mask, blocked)
+        return operations.where(key_mask, mask, blocked)
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import empty, ones, ops, random, tensor, zeros
+from .. import empty, ones, operations, random, tensor, zeros
 from ..tensor import Tensor
 from . import init
 from .module import Module, Parameter
@@ -76,7 +76,7 @@ class Linear(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., in_features) -> (..., out_features)."""
-        return ops.linear(x, self.weight, self.bias)
+        return operations.linear(x, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""
@@ -125,7 +125,7 @@ class Embedding(Module):
             TypeError: ids are not integers.
         """
         ids = as_ids(ids, self.weight)
-        return ops.embedding(ids, self.weight, padding_idx=self.padding_idx)
+        return operations.embedding(ids, self.weight, padding_idx=self.padding_idx)
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""
@@ -173,7 +173,7 @@ class LayerNorm(Module):
         """(..., dim) -> (..., dim)."""
         if x.shape[-1:] != (self.dim,):
             raise ValueError(f"x: expected a last axis of {self.dim}, got shape {x.shape}")
-        return ops.layer_norm(x, self.weight, self.bias, eps=self.eps)
+        return operations.layer_norm(x, self.weight, self.bias, eps=self.eps)
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""
@@ -194,7 +194,7 @@ class Dropout(Module):
         """Same shape as ``x``."""
         if not self.training or self.p == 0.0:
             return x
-        return ops.dropout(x, self.p, training=True, generator=random.generator("dropout"))
+        return operations.dropout(x, self.p, training=True, generator=random.generator("dropout"))
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""
@@ -214,7 +214,7 @@ class ReLU(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as ``x``."""
-        return ops.relu(x)
+        return operations.relu(x)
 
 
 class GELU(Module):
@@ -231,7 +231,7 @@ class GELU(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as ``x``."""
-        return ops.gelu(x, approximate=self.approximate)
+        return operations.gelu(x, approximate=self.approximate)
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""
@@ -243,7 +243,7 @@ class SiLU(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as ``x``."""
-        return ops.silu(x)
+        return operations.silu(x)
 
 
 class Tanh(Module):
@@ -251,7 +251,7 @@ class Tanh(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as ``x``."""
-        return ops.tanh(x)
+        return operations.tanh(x)
 
 
 class Sigmoid(Module):
@@ -259,7 +259,7 @@ class Sigmoid(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as ``x``."""
-        return ops.sigmoid(x)
+        return operations.sigmoid(x)
 
 
 class Softmax(Module):
@@ -270,7 +270,7 @@ class Softmax(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as ``x``."""
-        return ops.softmax(x, axis=self.axis)
+        return operations.softmax(x, axis=self.axis)
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops, tensor
+from .. import operations, tensor
 from ..tensor import Tensor
 from .module import Module
 
@@ -58,7 +58,7 @@ def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor
 
 def l1_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     """abs(prediction - target); arguments as :func:`mse_loss`."""
-    return _reduce(ops.abs(prediction - _same_shape(prediction, target)), reduction)
+    return _reduce(operations.abs(prediction - _same_shape(prediction, target)), reduction)
 
 
 def huber_loss(
@@ -74,8 +74,8 @@ def huber_loss(
     """
     if not delta > 0:
         raise ValueError(f"delta: expected a number > 0, got {delta!r}")
-    size = ops.abs(prediction - _same_shape(prediction, target))
-    inner = ops.minimum(size, delta)
+    size = operations.abs(prediction - _same_shape(prediction, target))
+    inner = operations.minimum(size, delta)
     return _reduce(inner * (size - 0.5 * inner), reduction)
 
 
@@ -93,7 +93,9 @@ def binary_cross_entropy_with_logits(
     y = _same_shape(logits, target)
     # log(1 + e^-x) = max(-x, 0) + log(1 + e^-|x|). At x = 0 the gradient is right because max
     # splits a tie evenly and abs has slope 0 there.
-    softplus = ops.maximum(-logits, 0.0) + ops.log(1.0 + ops.exp(-ops.abs(logits)))
+    softplus = operations.maximum(-logits, 0.0) + operations.log(
+        1.0 + operations.exp(-operations.abs(logits))
+    )
     if pos_weight is None:
         return _reduce((1.0 - y) * logits + softplus, reduction)
     if not isinstance(pos_weight, Tensor):
@@ -135,8 +137,8 @@ def nll_loss(
         raise IndexError(f"target: class {wrong[0]} is outside 0 .. {classes - 1}")
     keep = tensor(counts, device=log_probs.device)
     picks = tensor(np.where(counts, host, 0)[..., None], device=log_probs.device)
-    picked = ops.take_along_axis(log_probs, picks, axis=-1).squeeze(-1)
-    loss = ops.where(keep, -picked, 0.0)
+    picked = operations.take_along_axis(log_probs, picks, axis=-1).squeeze(-1)
+    loss = operations.where(keep, -picked, 0.0)
     if reduction == "mean":
         return loss.sum() / max(int(counts.sum()), 1)
     return _reduce(loss, reduction)
@@ -171,7 +173,7 @@ class CrossEntropyLoss(_Loss):
 
     def forward(self, logits: Tensor, target: Any) -> Tensor:
         """(..., C), integers (...) -> a scalar, or (...) without reduction."""
-        return ops.cross_entropy(
+        return operations.cross_entropy(
             logits,
             target,
             ignore_index=self.ignore_index,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import ops, zeros
+from .. import operations, zeros
 from ..tensor import Tensor
 from . import init
 from .layers import Dropout, check_size
@@ -65,7 +65,7 @@ class _Recurrent(Module):
                 f"none of it empty, got {x.shape}"
             )
         if unbatched:
-            x = ops.expand_dims(x, 1)
+            x = operations.expand_dims(x, 1)
         elif self.batch_first:
             x = x.swapaxes(0, 1)
         states = self._start(states, x, unbatched)
@@ -75,13 +75,13 @@ class _Recurrent(Module):
             bias = None
             if self.bias:
                 bias = weights[f"bias_ih_l{layer}"] + weights[f"bias_hh_l{layer}"]
-            projected = ops.linear(x, weights[f"weight_ih_l{layer}"], bias)
+            projected = operations.linear(x, weights[f"weight_ih_l{layer}"], bias)
             first = [state[layer] for state in states]
             x, final = self._layer(projected, first, weights[f"weight_hh_l{layer}"])
             finals.append(final)
             if layer < self.num_layers - 1:
                 x = self.dropout(x)
-        ends = [ops.stack(list(parts), axis=0) for parts in zip(*finals, strict=True)]
+        ends = [operations.stack(list(parts), axis=0) for parts in zip(*finals, strict=True)]
         if unbatched:
             return x.squeeze(1), [end.squeeze(1) for end in ends]
         return (x.swapaxes(0, 1) if self.batch_first else x), ends
@@ -99,7 +99,7 @@ class _Recurrent(Module):
             if not isinstance(state, Tensor) or state.shape != wanted:
                 got = state.shape if isinstance(state, Tensor) else type(state).__name__
                 raise ValueError(f"{name}: expected a Tensor of shape {wanted}, got {got}")
-        return tuple(ops.expand_dims(s, 1) for s in states) if unbatched else states
+        return tuple(operations.expand_dims(s, 1) for s in states) if unbatched else states
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""
@@ -163,7 +163,7 @@ class RNN(_Recurrent):
         return y, h_n
 
     def _layer(self, projected: Tensor, state: list[Tensor], w_hh: Tensor) -> Any:
-        hs = ops.rnn(projected, state[0], w_hh, nonlinearity=self.nonlinearity)
+        hs = operations.rnn(projected, state[0], w_hh, nonlinearity=self.nonlinearity)
         return hs, [hs[-1]]
 
     def extra_repr(self) -> str:
@@ -230,5 +230,5 @@ class LSTM(_Recurrent):
         return y, (h_n, c_n)
 
     def _layer(self, projected: Tensor, state: list[Tensor], w_hh: Tensor) -> Any:
-        hs, c_last = ops.lstm(projected, state[0], state[1], w_hh)
+        hs, c_last = operations.lstm(projected, state[0], state[1], w_hh)
         return hs, [hs[-1], c_last]

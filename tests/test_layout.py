@@ -12,8 +12,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = {"tinytensor": "tinytensor", "nn": "tinytensor.nn", "models": "tinytensor.models",
-           "train": "tinytensor.train"}
+FOLDERS = {
+    "tinytensor": "tinytensor",
+    "nn": "tinytensor.nn",
+    "models": "tinytensor.models",
+    "train": "tinytensor.train",
+}
 LAYERS = ["tinytensor", "nn", "models", "train"]  # each may import itself and those before it
 
 # `python -m tinytensor` is the command line: the one place where the engine's folder looks up.
@@ -73,8 +77,9 @@ def upward(folder: str, source: str, module: str, is_package: bool, allowed: set
         for name, _ in imports(source, module, is_package)
         if (found := layer(name)) is not None
         and LAYERS.index(found) > height
-        and not any(name == a or name.startswith(a + ".") or a.startswith(name + ".")
-                    for a in allowed)
+        and not any(
+            name == a or name.startswith(a + ".") or a.startswith(name + ".") for a in allowed
+        )
     ]
 
 
@@ -105,8 +110,13 @@ def test_nothing_imports_a_higher_layer(folder: str) -> None:
     wrong = {}
     for path in sources(folder):
         relative = path.relative_to(ROOT).as_posix()
-        bad = upward(folder, path.read_text(encoding="utf-8"), module_name(path),
-                     path.name == "__init__.py", UPWARD_BY_DESIGN.get(relative, set()))
+        bad = upward(
+            folder,
+            path.read_text(encoding="utf-8"),
+            module_name(path),
+            path.name == "__init__.py",
+            UPWARD_BY_DESIGN.get(relative, set()),
+        )
         if bad:
             wrong[relative] = bad
     assert not wrong
@@ -117,27 +127,34 @@ def test_the_three_upper_folders_import_relatively(folder: str) -> None:
     """Then a stray ``import nn`` fails at once instead of making a second copy of every class."""
     wrong = {}
     for path in sources(folder):
-        bad = [name for name, level in imports(path.read_text(encoding="utf-8"), module_name(path),
-                                               path.name == "__init__.py")
-               if level == 0 and layer(name) is not None]
+        bad = [
+            name
+            for name, level in imports(
+                path.read_text(encoding="utf-8"), module_name(path), path.name == "__init__.py"
+            )
+            if level == 0 and layer(name) is not None
+        ]
         if bad:
             wrong[path.relative_to(ROOT).as_posix()] = bad
     assert not wrong
 
 
-@pytest.mark.parametrize(("folder", "line", "bad"), [
-    ("tinytensor", "from .nn import Module", True),
-    ("tinytensor", "from . import nn", True),
-    ("tinytensor", "import tinytensor.train.cli", True),
-    ("tinytensor", "import nn", True),
-    ("nn", "from ..models import gpt", True),
-    ("nn", "def f():\n    from ..train.optim import SGD", True),
-    ("models", "from .. import train", True),
-    ("nn", "from ..tensor import Tensor", False),
-    ("models", "from ..nn import Module", False),
-    ("train", "from ..models.gpt import GPT", False),
-    ("train", "import numpy", False),
-])
+@pytest.mark.parametrize(
+    ("folder", "line", "bad"),
+    [
+        ("tinytensor", "from .nn import Module", True),
+        ("tinytensor", "from . import nn", True),
+        ("tinytensor", "import tinytensor.train.cli", True),
+        ("tinytensor", "import nn", True),
+        ("nn", "from ..models import gpt", True),
+        ("nn", "def f():\n    from ..train.optim import SGD", True),
+        ("models", "from .. import train", True),
+        ("nn", "from ..tensor import Tensor", False),
+        ("models", "from ..nn import Module", False),
+        ("train", "from ..models.gpt import GPT", False),
+        ("train", "import numpy", False),
+    ],
+)
 def test_the_import_check_sees_each_kind_of_import(folder: str, line: str, bad: bool) -> None:
     """The check is itself checked: planted imports in files that do not exist."""
     assert bool(upward(folder, line, FOLDERS[folder] + ".planted", False, set())) == bad
@@ -145,19 +162,31 @@ def test_the_import_check_sees_each_kind_of_import(folder: str, line: str, bad: 
 
 def test_importing_the_engine_loads_nothing_but_numpy() -> None:
     """Heavy or optional libraries are imported when first used."""
-    heavy = ["scipy", "matplotlib", "graphviz", "pygraphviz", "cupy", "rich", "typer",
-             "safetensors", "torch"]
-    done = run_python("import sys, tinytensor; "
-                      f"print([name for name in {heavy} if name in sys.modules])")
+    heavy = [
+        "scipy",
+        "matplotlib",
+        "graphviz",
+        "pygraphviz",
+        "cupy",
+        "rich",
+        "typer",
+        "safetensors",
+        "torch",
+    ]
+    done = run_python(
+        f"import sys, tinytensor; print([name for name in {heavy} if name in sys.modules])"
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
 
 
 def test_the_layers_are_reached_by_one_import_name() -> None:
     """From the checkout, ``tinytensor.nn`` is the folder nn, and there is one copy of it."""
-    code = ("import sys\n"
-            "import tinytensor, tinytensor.nn, tinytensor.models, tinytensor.train\n"
-            "print(tinytensor.nn.__file__); print('nn' in sys.modules)")
+    code = (
+        "import sys\n"
+        "import tinytensor, tinytensor.nn, tinytensor.models, tinytensor.train\n"
+        "print(tinytensor.nn.__file__); print('nn' in sys.modules)"
+    )
     done = run_python(code)
     assert done.returncode == 0, done.stderr
     where, stray = done.stdout.split()

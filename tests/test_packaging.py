@@ -29,8 +29,13 @@ SCRIPTS = "Scripts" if os.name == "nt" else "bin"
 def run(*command: object, cwd: Path, **env: str) -> str:
     """Run a command without the tests' own PYTHONPATH; its output, or an assertion with both."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True,
-                          env={**clean, **env})
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env={**clean, **env},
+    )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -38,8 +43,12 @@ def run(*command: object, cwd: Path, **env: str) -> str:
 def build(kind: str, source: Path, into: Path) -> Path:
     """Build a "wheel" or "sdist" with the installed setuptools, as pip and build do."""
     into.mkdir(exist_ok=True)
-    run(sys.executable, "-c",
-        f"from setuptools import build_meta; build_meta.build_{kind}({str(into)!r})", cwd=source)
+    run(
+        sys.executable,
+        "-c",
+        f"from setuptools import build_meta; build_meta.build_{kind}({str(into)!r})",
+        cwd=source,
+    )
     return next(into.iterdir())
 
 
@@ -112,15 +121,31 @@ def python(request: pytest.FixtureRequest, source: Path, tmp_path: Path) -> Path
     home = tmp_path / "env"
     run(sys.executable, "-m", "venv", "--without-pip", home, cwd=tmp_path)
     interpreter = home / SCRIPTS / Path(sys.executable).name
-    site = Path(run(interpreter, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))",
-                    cwd=tmp_path).strip())
+    site = Path(
+        run(
+            interpreter,
+            "-c",
+            "import sysconfig; print(sysconfig.get_path('purelib'))",
+            cwd=tmp_path,
+        ).strip()
+    )
     # As plain path lines the borrowed folders' own .pth files, and with them an editable
     # installation of the tests' environment, stay out of it.
     borrowed = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
     lines = [*borrowed, *([str(source)] if request.param == "checkout" else [])]
     (site / "borrowed.pth").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    pip = [sys.executable, "-m", "pip", "--python", interpreter, "install", "--no-index",
-           "--no-deps", "--no-build-isolation", "--quiet"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        interpreter,
+        "install",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+        "--quiet",
+    ]
     if request.param == "editable":
         run(*pip, "--editable", source, cwd=tmp_path)
     elif request.param != "checkout":
@@ -148,9 +173,29 @@ print(tt.__file__, float(x.grad.item()))
 
     (elsewhere / "data.txt").write_text("the quick brown fox jumps over the lazy dog. " * 40)
     out = elsewhere / "run"
-    run(python, "-m", "tinytensor", "train", "--data", "data.txt", "--steps", 3, "--out", out,
-        "--n-layer", 1, "--n-head", 1, "--n-embd", 8, "--block-size", 8, "--sample-length", 10,
-        cwd=elsewhere)
+    run(
+        python,
+        "-m",
+        "tinytensor",
+        "train",
+        "--data",
+        "data.txt",
+        "--steps",
+        3,
+        "--out",
+        out,
+        "--n-layer",
+        1,
+        "--n-head",
+        1,
+        "--n-embd",
+        8,
+        "--block-size",
+        8,
+        "--sample-length",
+        10,
+        cwd=elsewhere,
+    )
     assert list(out.rglob("*.safetensors"))
     script = python.parent / ("tinytensor.exe" if os.name == "nt" else "tinytensor")
     if script.exists():  # a plain checkout has no script

@@ -12,7 +12,7 @@ import os as _os
 from typing import Any as _Any
 
 from . import allocator as _allocator
-from . import cuda, ops, random, registry
+from . import cuda, operations, random, registry
 from .autograd import grad
 from .creation import (
     arange,
@@ -34,81 +34,7 @@ from .device import Device, default_device, device, set_default_device
 from .draw import draw
 from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .gradcheck import gradcheck
-from .ops import (
-    abs,
-    add,
-    all,
-    any,
-    argmax,
-    argmin,
-    astype,
-    broadcast_to,
-    clip,
-    concat,
-    copy,
-    cos,
-    cross_entropy,
-    div,
-    dropout,
-    embedding,
-    equal,
-    erf,
-    exp,
-    expand_dims,
-    gelu,
-    getitem,
-    greater,
-    greater_equal,
-    isfinite,
-    isnan,
-    layer_norm,
-    less,
-    less_equal,
-    linear,
-    log,
-    log_softmax,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    lstm,
-    masked_fill,
-    matmul,
-    max,
-    maximum,
-    mean,
-    min,
-    minimum,
-    mul,
-    neg,
-    not_equal,
-    one_hot,
-    permute,
-    pow,
-    relu,
-    reshape,
-    rnn,
-    scaled_dot_product_attention,
-    sigmoid,
-    sign,
-    silu,
-    sin,
-    softmax,
-    split,
-    sqrt,
-    squeeze,
-    stack,
-    sub,
-    sum,
-    swapaxes,
-    take_along_axis,
-    tanh,
-    transpose,
-    tril,
-    triu,
-    var,
-    where,
-)
+from .operations import *  # noqa: F403
 from .random import Generator, manual_seed
 from .tensor import Tensor, tensor
 
@@ -116,26 +42,47 @@ __version__ = "0.1.0"
 
 _allocator.tune()
 
-concatenate = ops.concat
-true_divide = ops.div
-multiply = ops.mul
+concatenate = operations.concat
+true_divide = operations.div
+multiply = operations.mul
 float32, float64, int64, bool_ = "float32", "float64", "int64", "bool"
 
 __all__ = [
-    "Device", "Generator", "Tensor", "abs", "add", "all", "any", "arange", "argmax", "argmin",
-    "astype", "broadcast_to", "clip", "concat", "copy", "cos", "cross_entropy", "cuda",
-    "default_device", "device", "div", "draw", "dropout", "embedding", "empty", "empty_like",
-    "enable_grad", "equal", "erf", "exp", "expand_dims", "eye", "full", "full_like", "gelu",
-    "getitem", "grad", "gradcheck", "greater", "greater_equal", "is_grad_enabled", "isfinite",
-    "isnan", "layer_norm", "less", "less_equal", "linear", "log", "log_softmax", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "lstm", "manual_seed", "masked_fill", "matmul",
-    "max", "maximum", "mean", "min", "minimum", "mul", "neg", "no_grad", "not_equal", "one_hot",
-    "ones", "ones_like", "ops", "permute", "pow", "rand", "rand_like", "randn", "randn_like",
-    "random", "registry", "relu", "reshape", "rnn", "scaled_dot_product_attention",
-    "set_default_device", "set_grad_enabled", "sigmoid", "sign", "silu", "sin", "softmax",
-    "split", "sqrt", "squeeze", "stack", "sub", "sum", "swapaxes", "take_along_axis", "tanh",
-    "tensor", "transpose", "tril", "triu", "var", "where", "zeros", "zeros_like",
-]  # fmt: skip
+    "Device",
+    "Generator",
+    "Tensor",
+    "arange",
+    "cuda",
+    "default_device",
+    "device",
+    "draw",
+    "empty",
+    "empty_like",
+    "enable_grad",
+    "eye",
+    "full",
+    "full_like",
+    "grad",
+    "gradcheck",
+    "is_grad_enabled",
+    "manual_seed",
+    "no_grad",
+    "ones",
+    "ones_like",
+    "operations",
+    "rand",
+    "rand_like",
+    "randn",
+    "randn_like",
+    "random",
+    "registry",
+    "set_default_device",
+    "set_grad_enabled",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
+__all__ += operations.__all__
 
 
 def __getattr__(name: str) -> _Any:
@@ -146,5 +93,5 @@ def __getattr__(name: str) -> _Any:
 
 
 # in a source checkout nn/, models/ and train/ stand beside this folder; installed, they are in it
-if not _os.path.isdir(_os.path.join(__path__[0], "nn")):
-    __path__.append(_os.path.dirname(__path__[0]))
+if not _os.path.isdir(_os.path.join(__path__[0], "nn")):  # noqa: F405
+    __path__.append(_os.path.dirname(__path__[0]))  # noqa: F405

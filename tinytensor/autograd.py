@@ -129,7 +129,7 @@ def _paths_to(order: list[Node], wanted: set[Any]) -> set[Any]:
 
 def _accumulate(leaf: Tensor, g: Any, owned: bool, graph: bool) -> None:
     """Add a gradient to ``leaf.grad``; the array stored is one that nobody else holds."""
-    from . import ops
+    from . import operations as ops
     from .tensor import make
 
     if graph:
@@ -268,7 +268,7 @@ def _reference_vjp(node: Node, g: Any) -> list[tuple[Any, Any, bool]]:
     Each operand enters through an alias, so that one operand which was computed from another
     still counts as a variable of its own.
     """
-    from . import ops
+    from . import operations as ops
 
     assert node.saved is not None
     values = dict(zip(node.op.keys, _as_tensors(node, node.saved), strict=True))

@@ -136,4 +136,4 @@ def _in_place(x: Any, other: Any, symbol: str, operation: Any) -> Any:
     return x
 
 
-from . import ops  # noqa: E402  (the ops need Tensor, which needs this class)
+from . import operations as ops  # noqa: E402  (the ops need Tensor, which needs this class)

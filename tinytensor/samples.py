@@ -48,3 +48,66 @@ class Draw:
     def bools(self, *shape: int) -> np.ndarray:
         """A boolean array, about half of it True."""
         return np.asarray(self.rng.random(shape) < 0.5)
+
+
+def broadcasting_pairs(r: Draw) -> list[Sample]:
+    return [
+        Sample(r(3, 4), r(3, 4)),
+        Sample(r(3, 4), r(4)),
+        Sample(r(3, 1), r(1, 4)),
+        Sample(r(2, 1, 3), r(4, 1)),
+        Sample(r(), r(2, 3)),
+        Sample(r(2, 3), r(1)),
+        Sample(r(), r()),
+        Sample(r(0, 3), r(1, 3)),
+        Sample(r(3), 2.5),
+        Sample(-1.5, r(3)),
+    ]
+
+
+def positive_pairs(r: Draw) -> list[Sample]:
+    return [
+        Sample(r(3, 4), r.positive(3, 4)),
+        Sample(r(3, 4), r.positive(4)),
+        Sample(r(3, 1), -r.positive(1, 4)),
+        Sample(r(), r.positive(2, 3)),
+        Sample(r(2, 3), r.positive()),
+        Sample(r(), r.positive()),
+        Sample(r(0, 3), r.positive(1, 3)),
+        Sample(r(3), 2.5),
+        Sample(-1.5, r.positive(3)),
+    ]
+
+
+def apart_pairs(r: Draw) -> list[Sample]:
+    shapes: list[tuple[Any, Any]] = [
+        ((3, 4), (3, 4)),
+        ((3, 4), (4,)),
+        ((3, 1), (1, 4)),
+        ((), (2, 3)),
+        ((), ()),
+        ((0, 3), (1, 3)),
+    ]
+    return [Sample(r.apart(*a), r.apart(*b) + 0.06) for a, b in shapes] + [Sample(r.apart(3), 0.0)]
+
+
+def any_values(r: Draw) -> list[Sample]:
+    return [Sample(r(3, 4)), Sample(r(2, 1, 3)), Sample(r()), Sample(r(0, 3))]
+
+
+def positive(r: Draw) -> list[Sample]:
+    return [
+        Sample(r.positive(3, 4)),
+        Sample(r.positive(2, 1, 3)),
+        Sample(r.positive()),
+        Sample(r.positive(0, 3)),
+    ]
+
+
+def kinked(r: Draw) -> list[Sample]:
+    return [
+        Sample(r.apart(3, 4)),
+        Sample(r.apart(2, 1, 3)),
+        Sample(r.apart()),
+        Sample(r.apart(0, 3)),
+    ]

@@ -57,6 +57,7 @@ class Graph:
 
     def links(self) -> list[tuple[str, str]]:
         """(first word of the start, first word of the end) of each arrow."""
+
         def word(name: str) -> str:
             return self.nodes[name].text.split()[0]
 

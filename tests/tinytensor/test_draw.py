@@ -117,7 +117,10 @@ def test_numbers_and_arrays_in_an_expression_are_drawn() -> None:
 def test_the_numbers_of_a_matrix_stand_in_rows() -> None:
     node = drawn(leaf([[1.0, 2.0], [3.0, 4.5]], "m")).find("m")
     assert [[c.strip() for c in row] for row in node.rows] == [
-        ["m"], ["(2, 2) float32"], ["data", "1.0", "2.0"], ["", "3.0", "4.5"],
+        ["m"],
+        ["(2, 2) float32"],
+        ["data", "1.0", "2.0"],
+        ["", "3.0", "4.5"],
     ]
 
 
@@ -271,40 +274,52 @@ def test_drawing_changes_nothing() -> None:
     assert len(parse(tt.draw(y).source).nodes) == len(parse(first).nodes)
 
 
-@pytest.mark.parametrize(("what", "how", "error", "says"), [
-    (3.0, {}, TypeError, "tensor: expected a Tensor or several"),
-    ([], {}, TypeError, "an empty sequence"),
-    ([1.0], {}, TypeError, "float"),
-    (None, {}, TypeError, "NoneType"),
-    ("x", {"depth": -1}, ValueError, "depth"),
-    ("x", {"depth": "1"}, ValueError, "depth"),
-    ("x", {"depth": True}, ValueError, "depth"),
-    ("x", {"direction": "up"}, ValueError, "direction"),
-    ("x", {"open": "nosuch"}, ValueError, "'nosuch' is no op"),
-    ("x", {"open": "mul"}, ValueError, "'mul' is a primitive"),
-])
+@pytest.mark.parametrize(
+    ("what", "how", "error", "says"),
+    [
+        (3.0, {}, TypeError, "tensor: expected a Tensor or several"),
+        ([], {}, TypeError, "an empty sequence"),
+        ([1.0], {}, TypeError, "float"),
+        (None, {}, TypeError, "NoneType"),
+        ("x", {"depth": -1}, ValueError, "depth"),
+        ("x", {"depth": "1"}, ValueError, "depth"),
+        ("x", {"depth": True}, ValueError, "depth"),
+        ("x", {"direction": "up"}, ValueError, "direction"),
+        ("x", {"open": "nosuch"}, ValueError, "'nosuch' is no op"),
+        ("x", {"open": "mul"}, ValueError, "'mul' is a primitive"),
+    ],
+)
 def test_wrong_arguments_are_named(what: object, how: dict, error: type, says: str) -> None:
     with pytest.raises(error, match=says):
         tt.draw(leaf(1.0) if what == "x" else what, **how)
 
 
 def test_the_function_and_the_package_of_the_same_name_get_along() -> None:
-    code = ("import tinytensor as tt, tinytensor.draw.render, tinytensor.draw\n"
-            "from tinytensor.draw import Drawing, draw\n"
-            "x = tt.tensor(1.0, requires_grad=True)\n"
-            "tt.draw(x); draw(x)\n"
-            "import tinytensor.draw.dot\n"
-            "assert isinstance(tt.draw(x.exp()), Drawing)")
+    code = (
+        "import tinytensor as tt, tinytensor.draw.render, tinytensor.draw\n"
+        "from tinytensor.draw import Drawing, draw\n"
+        "x = tt.tensor(1.0, requires_grad=True)\n"
+        "tt.draw(x); draw(x)\n"
+        "import tinytensor.draw.dot\n"
+        "assert isinstance(tt.draw(x.exp()), Drawing)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_text_needs_no_graphviz_of_any_kind(tmp_path: object) -> None:
-    code = ("import sys\n"
-            "sys.modules['graphviz'] = sys.modules['pygraphviz'] = None\n"
-            "import tinytensor as tt\n"
-            "x = tt.tensor(2.0, requires_grad=True, name='x')\n"
-            "print(tt.draw((x * x).exp()).source)")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                          encoding="utf-8", env={"PATH": "", "PYTHONIOENCODING": "utf-8"})
+    code = (
+        "import sys\n"
+        "sys.modules['graphviz'] = sys.modules['pygraphviz'] = None\n"
+        "import tinytensor as tt\n"
+        "x = tt.tensor(2.0, requires_grad=True, name='x')\n"
+        "print(tt.draw((x * x).exp()).source)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={"PATH": "", "PYTHONIOENCODING": "utf-8"},
+    )
     assert done.returncode == 0, done.stderr
     assert len(parse(done.stdout.rstrip("\n") + "\n").nodes) == 5

@@ -64,9 +64,9 @@ def test_parameters_are_named_by_their_path() -> None:
 def test_parameters_have_a_colour_of_their_own() -> None:
     graph = drawn(net()[1])
     colour = graph.find("first.weight").attributes["fillcolor"]
-    assert [n.text.split()[0] for n in graph.nodes.values()
-            if n.attributes.get("fillcolor") == colour] == [
-        "first.weight", "first.bias", "second.weight", "second.bias"]
+    assert [
+        n.text.split()[0] for n in graph.nodes.values() if n.attributes.get("fillcolor") == colour
+    ] == ["first.weight", "first.bias", "second.weight", "second.bias"]
 
 
 def test_every_parameter_of_a_gpt_is_there_once_when_all_is_open(
@@ -248,17 +248,29 @@ class Wired(nn.Module):
         return self.wires(x, *self.pairs)
 
 
-@pytest.mark.parametrize(("count", "wires"), [
-    (1, lambda x, p, q, r: r(q(p(x.exp(), x)[0], x)[0], x)[0]),
-    (3, lambda x, p, q, r: r(q(p(x, x.exp())[0], x.tanh())[0], x.relu())[0]),
-    (2, lambda x, p, q, r: tt.stack(r(*q(*p(x.exp(), x))[::-1]))),
-    (1, lambda x, p, q, r: tt.stack(r(*q(*p(x.exp(), x))))),
-    (3, lambda x, p, q, r: r(q(p(x.exp(), x)[0], x)[1], x)[0]),
-    (1, lambda x, p, q, r: tt.stack([p(x, x)[0], q(x, x)[0], r(x, x)[0]])),
-    (3, lambda x, p, q, r: tt.stack([p(x.exp(), x)[0], q(x.tanh(), x)[0], r(x.relu(), x)[0]])),
-    (3, lambda x, p, q, r: p(x, x)[0] + q(x, x)[1] * r(x, x)[0]),
-], ids=["chain", "other side inputs", "crossed wires", "two wires", "other wires", "side by side",
-        "other inputs", "other use"])
+@pytest.mark.parametrize(
+    ("count", "wires"),
+    [
+        (1, lambda x, p, q, r: r(q(p(x.exp(), x)[0], x)[0], x)[0]),
+        (3, lambda x, p, q, r: r(q(p(x, x.exp())[0], x.tanh())[0], x.relu())[0]),
+        (2, lambda x, p, q, r: tt.stack(r(*q(*p(x.exp(), x))[::-1]))),
+        (1, lambda x, p, q, r: tt.stack(r(*q(*p(x.exp(), x))))),
+        (3, lambda x, p, q, r: r(q(p(x.exp(), x)[0], x)[1], x)[0]),
+        (1, lambda x, p, q, r: tt.stack([p(x, x)[0], q(x, x)[0], r(x, x)[0]])),
+        (3, lambda x, p, q, r: tt.stack([p(x.exp(), x)[0], q(x.tanh(), x)[0], r(x.relu(), x)[0]])),
+        (3, lambda x, p, q, r: p(x, x)[0] + q(x, x)[1] * r(x, x)[0]),
+    ],
+    ids=[
+        "chain",
+        "other side inputs",
+        "crossed wires",
+        "two wires",
+        "other wires",
+        "side by side",
+        "other inputs",
+        "other use",
+    ],
+)
 def test_equal_modules_are_merged_only_where_they_are_connected_alike(
     count: int, wires: Callable[..., tt.Tensor]
 ) -> None:
@@ -304,8 +316,11 @@ def test_an_opened_op_shows_its_reference() -> None:
     assert "exp" in inside
     assert "softmax" not in inside
     assert opened.find("x").around is None
-    into = [a for a, b, _ in opened.arrows if opened.nodes[b].around == frame.id
-            and opened.nodes[a].around is None]
+    into = [
+        a
+        for a, b, _ in opened.arrows
+        if opened.nodes[b].around == frame.id and opened.nodes[a].around is None
+    ]
     assert into, "the frame is connected to what it reads"
     assert set(into) == {opened.find("×").id}
 

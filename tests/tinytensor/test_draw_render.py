@@ -21,11 +21,16 @@ HAS_DOT = shutil.which("dot") is not None
 HAS_PYGRAPHVIZ = importlib.util.find_spec("pygraphviz") is not None
 HEADS = {"svg": b"<?xml", "png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-"}
 
-with_renderers = pytest.mark.parametrize("renderer", [
-    pytest.param("dot", marks=pytest.mark.skipif(not HAS_DOT, reason="no dot program here")),
-    pytest.param("pygraphviz", marks=pytest.mark.skipif(not HAS_PYGRAPHVIZ,
-                                                        reason="pygraphviz is not installed")),
-])
+with_renderers = pytest.mark.parametrize(
+    "renderer",
+    [
+        pytest.param("dot", marks=pytest.mark.skipif(not HAS_DOT, reason="no dot program here")),
+        pytest.param(
+            "pygraphviz",
+            marks=pytest.mark.skipif(not HAS_PYGRAPHVIZ, reason="pygraphviz is not installed"),
+        ),
+    ],
+)
 
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for dot is a Unix script")
@@ -89,8 +94,9 @@ def test_a_notebook_gets_an_svg(use: None) -> None:
 def test_dot_on_the_path_comes_first(no_dot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in called dot answers: the graphviz package runs what the PATH names."""
     program = no_dot / "dot"
-    program.write_text(f"#!{sys.executable}\nimport sys\n"
-                       "sys.stdin.read()\nprint('drawn by', sys.argv[1:])\n")
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.stdin.read()\nprint('drawn by', sys.argv[1:])\n"
+    )
     program.chmod(program.stat().st_mode | stat.S_IEXEC)
     assert "drawn by" in tt.draw(leaf(1.0)).svg()
     assert "'-Tsvg'" in tt.draw(leaf(1.0)).svg()
@@ -99,8 +105,9 @@ def test_dot_on_the_path_comes_first(no_dot: Path, monkeypatch: pytest.MonkeyPat
 @unix
 def test_a_dot_that_fails_passes_its_complaint_on(no_dot: Path) -> None:
     program = no_dot / "dot"
-    program.write_text(f"#!{sys.executable}\nimport sys\n"
-                       "sys.stderr.write('out of ink'); sys.exit(1)\n")
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.stderr.write('out of ink'); sys.exit(1)\n"
+    )
     program.chmod(program.stat().st_mode | stat.S_IEXEC)
     with pytest.raises(RuntimeError, match="out of ink"):
         tt.draw(leaf(1.0)).svg()

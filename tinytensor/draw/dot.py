@@ -70,7 +70,7 @@ def font(text: str, size: int | None = None, colour: str | None = None, style: s
 
 
 def shape_text(value: Value) -> str:
-    """"(2, 3) float32"; a number without a shape has none."""
+    """ "(2, 3) float32"; a number without a shape has none."""
     if value.shape is None:
         return ""
     return f"{value.shape} {value.dtype}".strip()
@@ -214,13 +214,13 @@ def module_attributes(step: Step) -> str:
 
 
 def name_of(group: Group) -> str:
-    """"h.0", or "h.0 … h.5" for a group that stands for several."""
+    """ "h.0", or "h.0 … h.5" for a group that stands for several."""
     same = group.count == 1 or group.last == group.title
     return group.title if same else f"{group.title} … {group.last}"
 
 
 def times(group: Group) -> str:
-    """"× 6"."""
+    """ "× 6"."""
     return f"× {group.count}"
 
 
@@ -245,7 +245,7 @@ def value_attributes(value: Value) -> str:
     """A tensor: name, shape and dtype, and the numbers of small ones with their gradients."""
     if value.role == CONSTANT:
         return (
-            f'shape=plaintext, label=<{font(number(value.data), 12, INK)}>, '
+            f"shape=plaintext, label=<{font(number(value.data), 12, INK)}>, "
             f"height=0.2, width=0.2, tooltip={quote('a constant')}"
         )
     fill, border = COLOURS["output" if value.output else value.role]

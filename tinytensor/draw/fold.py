@@ -166,19 +166,27 @@ class _Body:
                     own = value.step is None and all(id(s) in inside for s in readers[id(value)])
                     if own and (value.role != INPUT or value.inner):
                         number = value.data if value.role == CONSTANT else None
-                        known[id(value)] = ("own", len(known), value.role, value.shape,
-                                            value.dtype, str(number))
+                        known[id(value)] = (
+                            "own",
+                            len(known),
+                            value.role,
+                            value.shape,
+                            value.dtype,
+                            str(number),
+                        )
                     else:
                         known[id(value)] = ("outer", len(self.outer), value.shape, value.dtype)
                         self.outer.append(value)
                 read.append(known[id(value)])
             below = step.group.chain() if step.group is not None else []
-            names = tuple(inner.title for inner in below[below.index(group) + 1:])
+            names = tuple(inner.title for inner in below[below.index(group) + 1 :])
             made = tuple((value.index, value.shape, value.dtype) for value in step.outputs)
             looks.append((step.title, step.settings, names, tuple(read), made))
         self.looks = tuple(looks)
         self.leaving = [
-            value for step in steps for value in step.outputs
+            value
+            for step in steps
+            for value in step.outputs
             if value.output or any(id(s) not in inside for s in readers.get(id(value), []))
         ]
 

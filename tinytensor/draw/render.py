@@ -19,7 +19,7 @@ class NoRenderer(RuntimeError):
 
 
 def renderer() -> str | None:
-    """"dot", "pygraphviz" or None: what :func:`render` will use."""
+    """ "dot", "pygraphviz" or None: what :func:`render` will use."""
     if shutil.which("dot") and _has("graphviz"):
         return "dot"
     return "pygraphviz" if _has("pygraphviz") else None

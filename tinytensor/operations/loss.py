@@ -8,11 +8,13 @@ import numpy as np
 
 from ..registry import op
 from ..samples import Sample
-from . import elementwise as e
 from . import reduce
 from .index import check_range, take_along_axis
-from .normalize import log_softmax, stable_exp
+from .probability import log_softmax, stable_exp
+from .select import where
 from .shape import reshape
+
+__all__ = ["cross_entropy"]
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -124,15 +126,15 @@ def _cross_entropy(
     reduction: str = "mean",
 ) -> Any:
     counts = target != ignore_index
-    ids = e.where(counts, target, 0)
+    ids = where(counts, target, 0)
     logp = log_softmax(logits, -1)
     picked = reshape(take_along_axis(logp, reshape(ids, *target.shape, 1), -1), target.shape)
     loss = -(1 - label_smoothing) * picked - label_smoothing * reduce.mean(logp, -1)
-    loss = e.where(counts, loss, 0.0)
+    loss = where(counts, loss, 0.0)
     if reduction == "none":
         return loss
     loss = reduce.sum(loss)
     if reduction == "sum":
         return loss
     n = int(counts.data.sum())
-    return loss / n if n else e.where(True, float("nan"), loss)
+    return loss / n if n else where(True, float("nan"), loss)

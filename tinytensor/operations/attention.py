@@ -13,10 +13,12 @@ from ..device import device, device_of
 from ..registry import op
 from ..samples import Sample
 from ..tensor import Tensor, make
-from . import elementwise as e
-from .linalg import matmul
-from .normalize import _dropout, keep_mask, softmax, stable_exp
+from .probability import _dropout, keep_mask, softmax, stable_exp
+from .products import matmul
+from .select import where
 from .shape import swapaxes
+
+__all__ = ["scaled_dot_product_attention"]
 
 
 @lru_cache(maxsize=64)
@@ -112,11 +114,11 @@ def _attention_reference(
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = matmul(q, swapaxes(k, -1, -2)) * scale
     if is_causal:
-        scores = e.where(
+        scores = where(
             make(causal_mask(q.shape[-2], k.shape[-2], q.device.name)), scores, -math.inf
         )
     if mask is not None:
-        scores = e.where(mask, scores, -math.inf) if mask.dtype == bool else scores + mask
+        scores = where(mask, scores, -math.inf) if mask.dtype == bool else scores + mask
     weights = softmax(scores, -1)
     if keep is not None:
         weights = _dropout(weights, keep, p=dropout)

@@ -11,10 +11,13 @@ from typing import Any
 
 from ..registry import op
 from ..samples import Sample
-from . import activation, elementwise
+from . import activation
 from .index import getitem
-from .linalg import matmul
+from .products import matmul
 from .shape import split, stack, transpose
+from .trigonometric import tanh
+
+__all__ = ["lstm", "rnn"]
 
 
 def _check(x_proj: Any, h0: Any, w_hh: Any, gates: int) -> None:
@@ -85,7 +88,7 @@ def _rnn_vjp(xp: Any, g: Any, k: Any) -> Any:
 @rnn.reference_is
 def _rnn(x_proj: Any, h0: Any, w_hh: Any, nonlinearity: str = "tanh") -> Any:
     h, w = h0, transpose(w_hh)
-    f = elementwise.tanh if nonlinearity == "tanh" else activation.relu
+    f = tanh if nonlinearity == "tanh" else activation.relu
     out = []
     for t in range(len(x_proj)):
         h = f(getitem(x_proj, t) + matmul(h, w))
@@ -172,7 +175,7 @@ def _lstm(x_proj: Any, h0: Any, c0: Any, w_hh: Any) -> Any:
     out = []
     for t in range(len(x_proj)):
         i, f, g, o = split(getitem(x_proj, t) + matmul(h, w), h0.shape[1], -1)
-        c = activation.sigmoid(f) * c + activation.sigmoid(i) * elementwise.tanh(g)
-        h = activation.sigmoid(o) * elementwise.tanh(c)
+        c = activation.sigmoid(f) * c + activation.sigmoid(i) * tanh(g)
+        h = activation.sigmoid(o) * tanh(c)
         out.append(h)
     return stack(out), c

@@ -15,6 +15,8 @@ from ..registry import OPS, op
 from ..samples import Sample
 from ..tensor import Tensor
 
+__all__ = ["embedding", "embedding_grad", "getitem", "index_put", "one_hot", "take_along_axis"]
+
 
 def raw_index(index: Any, x: Any) -> tuple[Any, ...]:
     """``index`` as a tuple of slices, integers, None, Ellipsis and arrays of x's device.

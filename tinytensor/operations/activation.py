@@ -6,15 +6,19 @@ import math
 from typing import Any
 
 from ..registry import op
-from ..samples import Draw, Sample
-from . import elementwise as e
+from ..samples import Draw, Sample, kinked
+from .exponential import erf
+from .select import where
+from .trigonometric import tanh
+
+__all__ = ["gelu", "relu", "sigmoid", "silu"]
 
 
 def _any(r: Draw) -> list[Sample]:
     return [Sample(r(3, 4)), Sample(3 * r(2, 1, 3)), Sample(r()), Sample(r(0, 3))]
 
 
-@op("x", keeps="out", formula="max(x, 0)", gradient="dx = g where x > 0, else 0", samples=e.kinked)
+@op("x", keeps="out", formula="max(x, 0)", gradient="dx = g where x > 0, else 0", samples=kinked)
 def relu(xp, x):
     """Rectified linear unit; gradient 0 at 0."""
     return xp.maximum(x, 0)
@@ -25,7 +29,7 @@ relu.vjp(x=lambda xp, g, k: g * (k.out > 0))
 
 @relu.reference_is
 def _relu(x: Any) -> Any:
-    return e.where(x > 0, x, 0.0)
+    return where(x > 0, x, 0.0)
 
 
 @op("x", keeps="out", formula="1 / (1 + e⁻ˣ)", gradient="dx = g out (1 - out)", samples=_any)
@@ -40,7 +44,7 @@ sigmoid.vjp(x=lambda xp, g, k: g * (k.out * (1 - k.out)))
 
 @sigmoid.reference_is
 def _sigmoid(x: Any) -> Any:
-    return 0.5 * e.tanh(0.5 * x) + 0.5
+    return 0.5 * tanh(0.5 * x) + 0.5
 
 
 @op(
@@ -89,7 +93,7 @@ def gelu(xp, x, approximate="none"):
     ``approximate="none"`` is exact (by erf, which needs SciPy); ``"tanh"`` is GPT-2's formula.
     """
     if approximate == "none":
-        return 0.5 * x * (1 + e.erf.forward(xp, x * math.sqrt(0.5)))
+        return 0.5 * x * (1 + erf.forward(xp, x * math.sqrt(0.5)))
     if approximate != "tanh":
         raise ValueError(f"approximate: expected 'none' or 'tanh', got {approximate!r}")
     t = x * x
@@ -107,7 +111,7 @@ def gelu(xp, x, approximate="none"):
 def _gelu_vjp(xp: Any, g: Any, k: Any) -> Any:
     x = k.x
     if k.approximate == "none":
-        cdf = 0.5 * (1 + k.run(e.erf, x * math.sqrt(0.5)))
+        cdf = 0.5 * (1 + k.run(erf, x * math.sqrt(0.5)))
         return (g * (cdf + x * (xp.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi)))),)
     # with u = C (x + A x³), t = tanh u:  dx = 0.5 (1 + t) + 0.5 x (1 - t²) C (1 + 3 A x²);
     # in place, since each temporary of this size costs as much as the arithmetic
@@ -132,5 +136,5 @@ def _gelu_vjp(xp: Any, g: Any, k: Any) -> Any:
 @gelu.reference_is
 def _gelu(x: Any, approximate: str = "none") -> Any:
     if approximate == "none":
-        return 0.5 * x * (1 + e.erf(x / math.sqrt(2)))
-    return 0.5 * x * (1 + e.tanh(_C * (x + _A * x**3)))
+        return 0.5 * x * (1 + erf(x / math.sqrt(2)))
+    return 0.5 * x * (1 + tanh(_C * (x + _A * x**3)))

@@ -5,7 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from ..registry import op
-from .elementwise import any_values, broadcasting_pairs, kinked
+from ..samples import any_values, broadcasting_pairs, kinked
+
+__all__ = [
+    "equal",
+    "greater",
+    "greater_equal",
+    "isfinite",
+    "isnan",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "not_equal",
+]
 
 
 def _compare(name: str, symbol: str, text: str, compute: Any) -> Any:

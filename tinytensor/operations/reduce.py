@@ -8,6 +8,8 @@ from typing import Any
 from ..registry import op
 from ..samples import Draw, Sample
 
+__all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "sum", "var"]
+
 Axis = Any
 
 

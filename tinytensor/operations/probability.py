@@ -1,4 +1,4 @@
-"""Softmax, log-softmax, layer normalisation and dropout."""
+"""Softmax, its logarithm, and dropout."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from typing import Any
 from .. import random
 from ..registry import op
 from ..samples import Draw, Sample
-from . import elementwise as e
 from . import reduce
-from .linalg import as_rows
+from .arithmetic import add
+from .copying import copy
+from .exponential import exp, log
+from .select import where
+
+__all__ = ["dropout", "log_softmax", "softmax"]
 
 _INF = math.inf
 
@@ -71,15 +75,15 @@ def _shifted_exp(x: Any, axis: int) -> tuple[Any, Any, Any]:
     """Primitives only: x less its maximum, the exponentials of that, and their sum."""
     m = reduce.max(x.detach(), axis, True)
     empty = m == -_INF
-    shifted = x - e.where(empty, 0.0, m)
-    exps = e.exp(shifted)
-    return shifted, exps, e.add(reduce.sum(exps, axis, True), empty)
+    shifted = x - where(empty, 0.0, m)
+    exps = exp(shifted)
+    return shifted, exps, add(reduce.sum(exps, axis, True), empty)
 
 
 @softmax.reference_is
 def _softmax(x: Any, axis: int = -1) -> Any:
     if not x.size:
-        return e.copy(x)
+        return copy(x)
     _, exps, total = _shifted_exp(x, axis)
     return exps / total
 
@@ -104,77 +108,9 @@ def _log_softmax_vjp(xp: Any, g: Any, k: Any) -> Any:
 @log_softmax.reference_is
 def _log_softmax(x: Any, axis: int = -1) -> Any:
     if not x.size:
-        return e.copy(x)
+        return copy(x)
     shifted, _, total = _shifted_exp(x, axis)
-    return shifted - e.log(total)
-
-
-@op(
-    "x weight bias",
-    keeps="x weight bias mean rstd",
-    formula="(x - mean) / √(var + eps) · weight + bias",
-    gradient="dx = rstd (h - mean h - x̂ mean(h x̂)) with h = g weight; dweight = Σ g x̂; dbias = Σ g",
-    wide=True,
-    samples=lambda r: [
-        Sample(r(3, 4), r(4), r(4)),
-        Sample(r(2, 3, 5), r(5), r(5), 1e-3),
-        Sample(r(3, 4)),
-        Sample(r(3, 4), r(4)),
-        Sample(r(4), r(4), r(4)),
-        Sample(r(0, 4), r(4), r(4)),
-    ],
-)
-def layer_norm(xp, x, weight=None, bias=None, eps=1e-5):
-    """Layer normalisation over the last axis (Ba et al. 2016, arXiv:1607.06450).
-
-    The variance divides by n, ``eps`` is inside the root, and the mean is subtracted before
-    squaring, so that a large common offset does not cancel the variance away.
-
-    Args:
-        x: (..., n). weight, bias: (n,) or None. eps: added to the variance.
-    """
-    n = x.shape[-1] if x.ndim else 0
-    for name, p in (("weight", weight), ("bias", bias)):
-        if p is not None and p.shape != (n,):
-            raise ValueError(
-                f"{name}: expected shape ({n},) for x of shape {x.shape}, got {p.shape}"
-            )
-    mean = xp.mean(x, axis=-1, keepdims=True)
-    out = x - mean
-    rstd = 1 / xp.sqrt(xp.mean(out * out, axis=-1, keepdims=True) + eps)
-    out *= rstd
-    if weight is not None:
-        out = xp.multiply(out, weight, out=out) if weight.dtype == out.dtype else out * weight
-    if bias is not None:
-        out = xp.add(out, bias, out=out) if bias.dtype == out.dtype else out + bias
-    return out, mean, rstd
-
-
-@layer_norm.vjp
-def _layer_norm_vjp(xp: Any, g: Any, k: Any) -> Any:
-    hat = k.x - k.mean
-    hat *= k.rstd
-    dx = dweight = dbias = None
-    if k.needs[1]:
-        dweight = xp.sum(as_rows(g * hat), axis=0)
-    if k.needs[2]:
-        dbias = xp.sum(as_rows(g), axis=0)
-    if k.needs[0]:
-        dx = g * k.weight if k.weight is not None else g.copy()
-        slope = xp.mean(dx * hat, axis=-1, keepdims=True)
-        dx -= xp.mean(dx, axis=-1, keepdims=True)
-        hat *= slope
-        dx -= hat
-        dx *= k.rstd
-    return dx, dweight, dbias
-
-
-@layer_norm.reference_is
-def _layer_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    centred = x - reduce.mean(x, -1, True)
-    out = centred / e.sqrt(reduce.mean(centred * centred, -1, True) + eps)
-    out = out if weight is None else out * weight
-    return out if bias is None else out + bias
+    return shifted - log(total)
 
 
 @op(
@@ -201,7 +137,7 @@ def _dropout_vjp(xp: Any, g: Any, k: Any) -> Any:
 
 @_dropout.reference_is
 def _dropout_reference(x: Any, keep: Any, p: float) -> Any:
-    return e.where(keep, x / (1 - p), 0.0)
+    return where(keep, x / (1 - p), 0.0)
 
 
 def keep_mask(x: Any, shape: tuple[int, ...], p: float, generator: random.Generator | None) -> Any:

@@ -7,9 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from ..device import device
 from ..registry import op
 from ..samples import Draw, Sample
+
+__all__ = [
+    "broadcast_to",
+    "concat",
+    "expand_dims",
+    "permute",
+    "reshape",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "transpose",
+    "tril",
+    "triu",
+]
 
 
 def _ints(values: tuple[Any, ...]) -> tuple[int, ...]:
@@ -313,23 +327,3 @@ def triu(xp, x, k=0):
 
 
 triu.vjp(x=lambda xp, g, k: xp.triu(g, k.k))
-
-
-@op(
-    "x",
-    name="to_device",
-    formula="x on another device",
-    gradient="dx = g, moved back",
-    samples=lambda r: [Sample(r(3, 4), "cpu", "cpu"), Sample(r(), "cpu", "cpu")],
-)
-def _to_device(xp, x, name, origin):
-    """Copy from the device ``origin`` to the device ``name``."""
-    return device(name).from_host(device(origin).to_host(x))
-
-
-_to_device.vjp(x=lambda xp, g, k: k.run(_to_device, g, name=k.origin, origin=k.name))
-
-
-def to_device(x: Any, name: str) -> Any:
-    """A copy of ``x`` on the device called ``name``; gradients travel back."""
-    return _to_device(x, name=name, origin=x.device.name)

@@ -7,8 +7,10 @@ from typing import Any
 
 from ..registry import op
 from ..samples import Sample
-from .elementwise import add
+from .arithmetic import add
 from .shape import swapaxes
+
+__all__ = ["linear", "matmul"]
 
 
 def as_rows(x: Any) -> Any:
