@@ -285,12 +285,12 @@ class Tensor(Operators):
         elif not isinstance(value, (int, float, bool)):
             value = as_array(value, None, self.device)
         try:
-            self.data[raw_index(index, self.data)] = value
+            self.data[ops.index.raw_index(index, self.data)] = value
         except ValueError as error:
             raise ValueError(
                 f"{what}: a value of shape {getattr(value, 'shape', ())} does not fit into the "
                 "place of shape "
-                f"{self.data[raw_index(index, self.data)].shape} (the tensor's is {self.shape})"
+                f"{self.data[ops.index.raw_index(index, self.data)].shape} (the tensor's is {self.shape})"
             ) from error
         self.version.count += 1
 
@@ -396,4 +396,3 @@ def tensor(
 
 
 from . import operations as ops  # noqa: E402  (the ops need Tensor, and Tensor's methods the ops)
-from .operations.index import raw_index  # noqa: E402
