@@ -290,7 +290,8 @@ class Tensor(Operators):
             raise ValueError(
                 f"{what}: a value of shape {getattr(value, 'shape', ())} does not fit into the "
                 "place of shape "
-                f"{self.data[ops.index.raw_index(index, self.data)].shape} (the tensor's is {self.shape})"
+                f"{self.data[ops.index.raw_index(index, self.data)].shape} "
+                f"(the tensor's is {self.shape})"
             ) from error
         self.version.count += 1
 
