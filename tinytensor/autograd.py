@@ -14,6 +14,7 @@ import numpy as np
 from .device import device_of
 from .grad_mode import enable_grad, set_grad_enabled
 from .graph import Kept, Node
+from .version import Version, place
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -140,7 +141,7 @@ def _accumulate(leaf: Tensor, g: Any, owned: bool, graph: bool) -> None:
         leaf.grad = make(leaf.grad.data + g)
     else:
         leaf.grad.data += g
-        leaf.grad.version.count += 1
+        leaf.grad.version.bump()
 
 
 def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
@@ -157,22 +158,20 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
         saved = ()
     for name, version, count in node.versions:
         if version.count != count:
-            what = f"its operand {name!r}" if name in op.inputs else "its output"
-            raise RuntimeError(
-                f"backward through {op.name!r}: {what}, shape {node_shape(node, name)}, was "
-                "changed in "
-                f"place after it was saved (version {count}, now {version.count}); compute on a "
-                "copy, "
-                "or change it after backward"
-            )
+            raise RuntimeError(_changed(node, name, version, count))
     if type(g) is list:
         g = _fill(node, g, graph)
     if not graph:
-        if op.wide and type(g) is not tuple and g.dtype == np.float16:
-            g = g.astype(np.float32)
-        xp = device_of(g[0] if type(g) is tuple else g).xp
+        if type(g) is tuple:
+            xp = device_of(next(part for part in g if part is not None)).xp
+            if op.wide:
+                g = tuple(p if p is None or p.dtype != np.float16 else p.astype("f4") for p in g)
+        else:
+            xp = device_of(g).xp
+            if op.wide and g.dtype == np.float16:
+                g = g.astype(np.float32)
         values: Sequence[Any] = saved
-    elif op.reference is not None and set(op.inputs) <= set(op.keys):
+    elif op.reference is not None and not op.selective and set(op.inputs) <= set(op.keys):
         return _reference_vjp(node, g)
     else:
         import tinytensor as xp  # the same names as NumPy's, on Tensors
@@ -201,10 +200,20 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
     return out
 
 
-def node_shape(node: Node, name: str) -> Any:
-    """Shape of a kept operand or of the output."""
+def _changed(node: Node, name: str, version: Version, count: int) -> str:
+    """What to say when a saved array was written to before backward read it."""
     inputs = node.op.inputs
-    return node.in_meta[inputs.index(name)][0] if name in inputs else node.shape
+    if name in inputs:
+        what, shape = f"its operand {name!r}", node.in_meta[inputs.index(name)][0]
+    else:
+        what, shape = "its output", node.shape
+    times = version.count - count
+    return (
+        f"backward through {node.op.name!r}: {what}, shape {shape}, was saved for the gradient and "
+        f"then changed in place {'once' if times == 1 else f'{times} times'}, last"
+        f"{place(version.where)}; compute on a copy (x = x + 1 instead of x += 1), or change it "
+        "after backward"
+    )
 
 
 def unbroadcast(xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
@@ -223,16 +232,19 @@ def unbroadcast(xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _fill(node: Node, slots: list[Any], graph: bool) -> tuple[Any, ...]:
-    """Zeros for the outputs of a multi-output op into which no gradient came."""
+    """Zeros for the outputs of a multi-output op into which no gradient came.
+
+    An output of integers, such as the positions of a sort, gets None.
+    """
+    from .tensor import make
+
     some = next(s for s in slots if s is not None)
     xp = device_of(some.data if graph else some).xp
     out = []
-    for slot, shape in zip(slots, node.shape, strict=True):
-        if slot is None:
-            slot = xp.zeros(shape, dtype=node.dtype)
+    for slot, shape, dtype in zip(slots, node.shape, node.dtype, strict=True):
+        if slot is None and dtype.kind == "f":
+            slot = xp.zeros(shape, dtype=dtype)
             if graph:
-                from .tensor import make
-
                 slot = make(slot)
         out.append(slot)
     return tuple(out)
@@ -273,15 +285,20 @@ def _reference_vjp(node: Node, g: Any) -> list[tuple[Any, Any, bool]]:
     assert node.saved is not None
     values = dict(zip(node.op.keys, _as_tensors(node, node.saved), strict=True))
     operands = [values[name] for name in node.op.inputs]
+    cotangents = g if isinstance(g, tuple) else (g,)
     with enable_grad():
         for i, need in enumerate(node.needs):
             if need:
                 operands[i] = ops.alias(operands[i])
+        wanted = [operands[i] for i, need in enumerate(node.needs) if need]
+        if node.op.wide:
+            operands = [_widened(x) for x in operands]
+            cotangents = tuple(_widened(c) for c in cotangents)
         out = node.op.reference(*operands, **node.params)
         outs = out if isinstance(out, tuple) else (out,)
-        wanted = [operands[i] for i, need in enumerate(node.needs) if need]
-        cotangents = g if isinstance(g, tuple) else (g,)
-        pairs = [(o, c) for o, c in zip(outs, cotangents, strict=True) if o.requires_grad]
+        pairs = [
+            (o, c) for o, c in zip(outs, cotangents, strict=True) if o.requires_grad and c is not None
+        ]
         grads = backward(
             [o for o, _ in pairs],
             [c for _, c in pairs],
@@ -291,6 +308,13 @@ def _reference_vjp(node: Node, g: Any) -> list[tuple[Any, Any, bool]]:
         )
     parents = [p for p, need in zip(node.parents, node.needs, strict=True) if need]
     return [(p, r, False) for p, r in zip(parents, grads, strict=True) if r is not None]
+
+
+def _widened(x: Any) -> Any:
+    """A float16 tensor as float32, to compute in; anything else as it is."""
+    from .tensor import Tensor
+
+    return x.astype("float32") if isinstance(x, Tensor) and x.dtype == np.float16 else x
 
 
 def grad(

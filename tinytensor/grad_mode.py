@@ -13,6 +13,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 class _GradMode(threading.local):
     enabled = True
+    #: called with each node that is recorded; checkpointing and anomaly detection watch this way
+    observers: tuple[Callable[[Any], None], ...] = ()
 
 
 grad_mode = _GradMode()

@@ -3,7 +3,7 @@
 An op is one small definition: a forward rule on arrays, a vector-Jacobian product (VJP) per
 operand, what is kept in between, and sample inputs for its tests. For example::
 
-    @op("x y", keeps="x y", formula="x · y", samples=...)
+    @op("x y", keeps={"x": "y", "y": "x"}, formula="x · y", samples=...)
     def mul(xp, x, y):
         \"\"\"Elementwise product.\"\"\"
         return x * y
@@ -12,7 +12,8 @@ operand, what is kept in between, and sample inputs for its tests. For example::
 
 ``xp`` is the array namespace of the operands' device (NumPy, CuPy), ``g`` the gradient of the
 output, and ``k`` holds what the op keeps: operands, "out", extra arrays, and the keyword settings
-such as ``k.axis``. The VJP of a primitive is used twice: on raw arrays (the fast default), and on
+such as ``k.axis``. Here the gradient of x reads y and that of y reads x, so each is kept only where
+the other's gradient is wanted; ``keeps="x y"`` would always keep both. The VJP of a primitive is used twice: on raw arrays (the fast default), and on
 Tensors with ``xp`` being tinytensor itself, which makes gradients differentiable
 (``create_graph=True``). A *fused* op has in addition a ``reference``: the same function composed
 from primitives. It is the oracle in the tests and the way to higher-order gradients.
@@ -37,7 +38,8 @@ from .device import BY_TYPE, device_of
 from .grad_mode import grad_mode
 from .graph import SMALL, Node, next_seq
 from .samples import Draw, Sample
-from .tensor import Tensor, Version, make, tensor
+from .tensor import Tensor, make, tensor
+from .version import Version, share
 
 #: every op by name
 OPS: dict[str, Op] = {}
@@ -56,7 +58,7 @@ class Op:
         forward: Callable[..., Any],
         operands: str,
         *,
-        keeps: str = "",
+        keeps: str | dict[str, str] = "",
         outputs: int | None = 1,
         formula: str = "",
         gradient: str = "",
@@ -69,7 +71,8 @@ class Op:
         self.forward = forward
         self.variadic = operands.startswith("*")
         self.inputs = tuple(operands.lstrip("*").split())
-        self.keeps = tuple(keeps.split())
+        readers = {name: keeps for name in self.inputs} if isinstance(keeps, str) else keeps
+        self.keeps = tuple(dict.fromkeys(k for names in readers.values() for k in names.split()))
         self.outputs = outputs
         self.formula = formula
         self.gradient = gradient
@@ -92,6 +95,8 @@ class Op:
             for p in list(signature.parameters.values())[1 : 1 + self.arity]
             if p.default is not p.empty
         }
+        #: whether what is kept depends on which gradients are wanted
+        self.selective = not isinstance(keeps, str)
         self._extras = tuple(k for k in self.keeps if k not in self.inputs and k != "out")
         self._kept_inputs = tuple((k, self.inputs.index(k)) for k in self.keeps if k in self.inputs)
         self._keeps_out = "out" in self.keeps
@@ -99,6 +104,11 @@ class Op:
             tuple(k for k, _ in self._kept_inputs)
             + (("out",) if self._keeps_out else ())
             + self._extras
+        )
+        #: for a selective op: per kept thing, the operands whose gradients read it
+        self._readers = tuple(
+            tuple(i for i, name in enumerate(self.inputs) if key in readers.get(name, "").split())
+            for key in self.keys
         )
         self.__name__ = self.__qualname__ = name
         self.__doc__ = self.doc
@@ -183,7 +193,10 @@ class Op:
         if self.wide and any(_has_dtype(a, _F16) for a in arrays):
             arrays, narrow = _widen(arrays)
         try:
-            result = self.forward(device.xp, *arrays, **settings)
+            if self.arity == 1 and arrays[0].dtype.itemsize == 1:
+                result = self._of_bytes(device.xp, arrays, settings)
+            else:
+                result = self.forward(device.xp, *arrays, **settings)
         except (ValueError, IndexError, TypeError, OverflowError) as error:
             raise explain(self, error, args, settings) from error
         extras: tuple[Any, ...] = ()
@@ -203,7 +216,7 @@ class Op:
         if not tracked or result.dtype.kind != "f":
             out = make(result)
             if self.view:
-                out.version = args[0].version
+                share_version(out, args[0])
             return out
         node = self._node(args, arrays, settings)
         node.shape = result.shape
@@ -212,9 +225,17 @@ class Op:
             node.value = result if result.base is None else result.copy()
         out = make(result, node)
         if self.view:
-            out.version = args[0].version
+            share_version(out, args[0])
         self._keep(node, args, arrays, out, extras)
         return out
+
+    def _of_bytes(self, xp: Any, arrays: list[Any], settings: dict[str, Any]) -> Any:
+        """Of booleans and 8-bit integers NumPy makes float16, which overflows at exp(12)."""
+        with np.errstate(all="ignore"):
+            result = self.forward(xp, *arrays, **settings)
+        if getattr(result, "dtype", None) != _F16 or self.casts:
+            return result
+        return self.forward(xp, arrays[0].astype(_F32), **settings)
 
     def _node(self, args: Sequence[Any], arrays: Sequence[Any], settings: dict[str, Any]) -> Node:
         """Record one application in the graph (without outputs and kept arrays)."""
@@ -272,8 +293,22 @@ class Op:
             assert out is not None
             saved.append(out.data)
             versions.append(("out", out.version, out.version.count))
-        node.saved = (*saved, *extras)
+        saved += extras
+        if self.selective:
+            unread = {
+                key
+                for key, readers in zip(self.keys, self._readers, strict=True)
+                if not any(node.needs[i] for i in readers)
+            }
+            if unread:
+                saved = [
+                    None if k in unread else a for k, a in zip(self.keys, saved, strict=True)
+                ]
+                versions = [v for v in versions if v[0] not in unread]
+        node.saved = tuple(saved)
         node.versions = versions
+        for observe in grad_mode.observers:
+            observe(node)
 
     def _finish_many(
         self,
@@ -294,15 +329,18 @@ class Op:
         else:
             node = self._node(args, arrays, settings)
             node.shape = tuple(r.shape for r in results)
-            node.dtype = results[0].dtype
+            node.dtype = tuple(r.dtype for r in results)
             self._keep(node, args, arrays, None, extras)
-            outs = tuple(make(r, pick(node, i, r)) for i, r in enumerate(results))
+            outs = tuple(
+                make(r, pick(node, i, r) if r.dtype.kind == "f" else None)
+                for i, r in enumerate(results)
+            )
             for name, extra in zip(self._extras, extras, strict=True):
                 # an output that is kept: a later write to it must be noticed too
                 node.versions += [(name, o.version, 0) for o in outs if o.data is extra]
         if self.view:
             for out in outs:
-                out.version = args[0].version
+                share_version(out, args[0])
         return outs
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -310,6 +348,16 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}{self.__signature__}>"
+
+
+def share_version(view: Tensor, source: Tensor) -> None:
+    """Let a view count the writes to the memory that it shares with ``source``.
+
+    A reshape of a transposed array is a copy, with a counter of its own.
+    """
+    a, b = view.data, source.data
+    if a is b or a.base is b or device_of(a).xp.may_share_memory(a, b):
+        share(view, source)
 
 
 def _has_dtype(operand: Any, dtype: np.dtype[Any]) -> bool:

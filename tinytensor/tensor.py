@@ -13,15 +13,7 @@ from .device import BY_TYPE, Device, device, device_of
 from .grad_mode import grad_mode, set_grad_enabled
 from .graph import Node
 from .operators import Operators
-
-
-class Version:
-    """Counts the writes to one piece of memory; views of it share one counter."""
-
-    __slots__ = ("count",)
-
-    def __init__(self) -> None:
-        self.count = 0
+from .version import Version, share
 
 
 class Tensor(Operators):
@@ -38,7 +30,7 @@ class Tensor(Operators):
         name: label in pictures of the graph.
     """
 
-    __slots__ = ("data", "grad", "requires_grad", "node", "version", "_name", "__weakref__")
+    __slots__ = ("data", "grad", "requires_grad", "node", "version", "_name", "holder", "__weakref__")
     # makes `ndarray op Tensor` ask the Tensor instead of looping over it
     __array_ufunc__ = None
     __hash__ = object.__hash__
@@ -139,7 +131,7 @@ class Tensor(Operators):
     def detach(self) -> Tensor:
         """The same memory outside the graph."""
         out = make(self.data)
-        out.version = self.version
+        share(out, self)
         return out
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -244,7 +236,7 @@ class Tensor(Operators):
 
     def bump_version(self) -> None:
         """Say that the memory was written to, so that a backward that saved it can refuse."""
-        self.version.count += 1
+        self.version.bump()
 
     def copy_(self, source: Any) -> Tensor:
         """Write ``source`` (broadcast to this shape) into this tensor's memory.
@@ -293,7 +285,7 @@ class Tensor(Operators):
                 f"{self.data[ops.index.raw_index(index, self.data)].shape} "
                 f"(the tensor's is {self.shape})"
             ) from error
-        self.version.count += 1
+        self.version.bump()
 
     def check_writable(self, value: Any, what: str, advice: str) -> None:
         """Refuse an in-place write that the graph would have to record."""

@@ -1,0 +1,64 @@
+"""Counting the writes to a piece of memory, so that backward never uses what was changed since."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+
+class Version:
+    """Writes to one piece of memory; a tensor and its views share one.
+
+    Attributes:
+        count: how many writes there were.
+        where: ("file.py", line) of the user's code that wrote last, or None.
+        holders: a token that every tensor on the memory holds once there are several; its
+            reference count tells whether another one is still alive.
+    """
+
+    __slots__ = ("count", "where", "holders")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.where: tuple[str, int] | None = None
+        self.holders: object | None = None
+
+    def bump(self) -> None:
+        """Count one write and remember who made it."""
+        self.count += 1
+        self.where = user_line()
+
+
+def share(view: Any, source: Any) -> None:
+    """Let ``view``, a tensor on the memory of ``source``, share its counter."""
+    version = source.version
+    if version.holders is None:
+        version.holders = source.holder = object()
+    view.version = version
+    view.holder = version.holders
+
+
+def is_shared(tensor: Any) -> bool:
+    """Whether another living tensor (a view, a base, a ``detach()``) is on the same memory."""
+    holders = tensor.version.holders
+    if holders is None:
+        return False
+    # held by the version, by this tensor, by the name above and by the call: more are others
+    return sys.getrefcount(holders) > 4
+
+
+def user_line() -> tuple[str, int] | None:
+    """File and line of the innermost caller outside this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module != "tinytensor" and not module.startswith("tinytensor."):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def place(where: tuple[str, int] | None) -> str:
+    """A line of code for a message, or nothing."""
+    return "" if where is None else f" at {where[0]}:{where[1]}"
