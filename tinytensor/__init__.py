@@ -13,7 +13,9 @@ from typing import Any as _Any
 
 from . import allocator as _allocator
 from . import cuda, operations, random, registry
+from .anomaly import detect_anomaly
 from .autograd import grad
+from .checkpoint import checkpoint
 from .creation import (
     arange,
     empty,
@@ -32,8 +34,9 @@ from .creation import (
 )
 from .device import Device, default_device, device, set_default_device
 from .draw import draw
-from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .gradcheck import gradcheck
+from .memory import memory_report
 from .operations import *  # noqa: F403
 from .random import Generator, manual_seed
 from .tensor import Tensor, tensor
@@ -52,8 +55,10 @@ __all__ = [
     "Generator",
     "Tensor",
     "arange",
+    "checkpoint",
     "cuda",
     "default_device",
+    "detect_anomaly",
     "device",
     "draw",
     "empty",
@@ -64,8 +69,10 @@ __all__ = [
     "full_like",
     "grad",
     "gradcheck",
+    "inference_mode",
     "is_grad_enabled",
     "manual_seed",
+    "memory_report",
     "no_grad",
     "ones",
     "ones_like",

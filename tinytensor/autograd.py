@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .anomaly import check_finite
 from .device import device_of
-from .grad_mode import enable_grad, set_grad_enabled
-from .graph import Kept, Node
+from .grad_mode import enable_grad, grad_mode, set_grad_enabled
+from .graph import Dropped, Kept, Node
+from .hooks import hooks_of, run_hooks
 from .version import Version, place
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def backward(
         add(output if output.node is None else output.node, g, fresh=False)
         if output.node is not None:
             roots.append(output.node)
-    order, leaves = _collect(roots)
+    order, leaves = collect(roots)
     for output in outputs:
         if output.node is None:
             leaves[id(output)] = output
@@ -68,6 +70,7 @@ def backward(
         wanted = {t if t.node is None else t.node for t in targets}
         on_path = _paths_to(order, wanted)
     found: dict[Any, Any] = {}
+    watched = grad_mode.anomaly
 
     while order:
         node = order.pop()
@@ -75,6 +78,8 @@ def backward(
         owned.discard(id(node))
         if g is None:
             continue
+        if node.hooks is not None:
+            g = run_hooks(node.hooks, g, create_graph)
         if node in wanted:
             found[node] = g
         if on_path is not None and not any(p in on_path for p in node.parents if p is not None):
@@ -86,7 +91,10 @@ def backward(
             slots = grads.setdefault(parents[0], [None] * len(parents[0].shape))
             slots[node.params["index"]] = g
             continue
-        for parent, r, fresh in _vjp(node, g, create_graph):
+        results = _vjp(node, g, create_graph)
+        if watched:
+            check_finite(node, g, results)
+        for parent, r, fresh in results:
             if on_path is None or parent in on_path:
                 add(parent, r, fresh)
         if not retain_graph:
@@ -94,15 +102,19 @@ def backward(
 
     if targets is not None:
         keys = [t if t.node is None else t.node for t in targets]
-        return [found[k] if k in found else grads.get(k) for k in keys]
+        for key in {k for k in keys if k not in found and k in grads}:
+            found[key] = run_hooks(hooks_of(key), grads[key], create_graph)
+        return [found.get(k) for k in keys]
     for leaf in leaves.values():
         g = grads.get(leaf)
         if g is not None:
-            _accumulate(leaf, g, id(leaf) in owned, create_graph)
+            hooks = hooks_of(leaf)
+            changed = run_hooks(hooks, g, create_graph)
+            _accumulate(leaf, changed, id(leaf) in owned and not hooks, create_graph)
     return []
 
 
-def _collect(roots: Sequence[Node]) -> tuple[list[Node], dict[int, Tensor]]:
+def collect(roots: Sequence[Node]) -> tuple[list[Node], dict[int, Tensor]]:
     """All nodes above the roots in increasing order of creation, and the leaf tensors."""
     seen: set[Node] = set(roots)
     stack = list(seen)
@@ -148,6 +160,8 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
     """Gradients of a node's operands: (parent, gradient, whether its array is nobody else's)."""
     op = node.op
     saved = node.saved
+    if isinstance(saved, Dropped):
+        saved = node.saved = saved.recompute(node)
     if saved is None:
         if op.keys:
             raise RuntimeError(
@@ -297,7 +311,9 @@ def _reference_vjp(node: Node, g: Any) -> list[tuple[Any, Any, bool]]:
         out = node.op.reference(*operands, **node.params)
         outs = out if isinstance(out, tuple) else (out,)
         pairs = [
-            (o, c) for o, c in zip(outs, cotangents, strict=True) if o.requires_grad and c is not None
+            (o, c)
+            for o, c in zip(outs, cotangents, strict=True)
+            if o.requires_grad and c is not None
         ]
         grads = backward(
             [o for o, _ in pairs],

@@ -13,6 +13,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 class _GradMode(threading.local):
     enabled = True
+    #: inside inference_mode: recording cannot be turned on again
+    inference = False
+    #: inside detect_anomaly: backward checks every gradient
+    anomaly = False
     #: called with each node that is recorded; checkpointing and anomaly detection watch this way
     observers: tuple[Callable[[Any], None], ...] = ()
 
@@ -31,6 +35,11 @@ class set_grad_enabled(contextlib.ContextDecorator):
         self._outer: list[bool] = []
 
     def __enter__(self) -> None:
+        if self.enabled and grad_mode.inference:
+            raise RuntimeError(
+                "enable_grad: inside tt.inference_mode() nothing can be recorded; use tt.no_grad() "
+                "around the code instead"
+            )
         self._outer.append(grad_mode.enabled)
         grad_mode.enabled = self.enabled
 
@@ -56,6 +65,25 @@ def no_grad() -> set_grad_enabled:
 def enable_grad() -> set_grad_enabled:
     """Record graphs again inside a :func:`no_grad` block."""
     return set_grad_enabled(True)
+
+
+class inference_mode(contextlib.ContextDecorator):
+    """A stricter :func:`no_grad`, as context manager or decorator: inside it nothing can turn
+    recording on again, so that code which must not build a graph is sure not to.
+
+    Raises:
+        RuntimeError: :func:`enable_grad` (or a gradient check) is entered inside.
+    """
+
+    def __init__(self) -> None:
+        self._outer: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> None:
+        self._outer.append((grad_mode.enabled, grad_mode.inference))
+        grad_mode.enabled, grad_mode.inference = False, True
+
+    def __exit__(self, *exc: object) -> None:
+        grad_mode.enabled, grad_mode.inference = self._outer.pop()
 
 
 def is_grad_enabled() -> bool:

@@ -7,7 +7,7 @@ last output is. Nodes carry a running number; decreasing numbers are a topologic
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .device import device_of
@@ -33,11 +33,13 @@ class Node:
         shape, dtype: of the output (a tuple of shapes for several outputs).
         value, grad: arrays, kept for outputs of at most ``SMALL`` elements.
         scope: the module call that made it. seq: creation order. name: given by the user.
+        hooks: functions to call with the gradient of the output, by handle, or None.
+        where: (file, line) of the user's code that made it, under ``detect_anomaly`` only.
     """
 
     __slots__ = (
         "op", "params", "parents", "consts", "in_meta", "needs", "saved", "versions",
-        "shape", "dtype", "value", "grad", "scope", "seq", "name", "__weakref__",
+        "shape", "dtype", "value", "grad", "scope", "seq", "name", "hooks", "where", "__weakref__",
     )  # fmt: skip
 
     op: Any
@@ -46,7 +48,7 @@ class Node:
     consts: dict[int, Any] | None
     in_meta: tuple[Any, ...]
     needs: tuple[bool, ...]
-    saved: tuple[Any, ...] | None
+    saved: tuple[Any, ...] | Dropped | None
     versions: list[tuple[str, Any, int]]
     shape: Any
     dtype: Any
@@ -57,9 +59,18 @@ class Node:
         self.value: Any = None
         self.grad: Any = None
         self.name: str | None = None
+        self.hooks: dict[Any, Callable[[Any], Any]] | None = None
 
     def __repr__(self) -> str:
         return f"<Node {self.seq}: {self.op.name} {self.shape}>"
+
+
+class Dropped:
+    """Stands in ``node.saved`` for arrays that are computed again when backward needs them."""
+
+    def recompute(self, node: Node) -> tuple[Any, ...]:
+        """The arrays of ``node``."""
+        raise RuntimeError("what was dropped cannot be computed again")  # a subclass can
 
 
 class Kept:

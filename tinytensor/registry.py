@@ -13,10 +13,12 @@ operand, what is kept in between, and sample inputs for its tests. For example::
 ``xp`` is the array namespace of the operands' device (NumPy, CuPy), ``g`` the gradient of the
 output, and ``k`` holds what the op keeps: operands, "out", extra arrays, and the keyword settings
 such as ``k.axis``. Here the gradient of x reads y and that of y reads x, so each is kept only where
-the other's gradient is wanted; ``keeps="x y"`` would always keep both. The VJP of a primitive is used twice: on raw arrays (the fast default), and on
-Tensors with ``xp`` being tinytensor itself, which makes gradients differentiable
-(``create_graph=True``). A *fused* op has in addition a ``reference``: the same function composed
-from primitives. It is the oracle in the tests and the way to higher-order gradients.
+the other's gradient is wanted; ``keeps="x y"`` would always keep both.
+
+The VJP of a primitive is used twice: on raw arrays (the fast default), and on Tensors with ``xp``
+being tinytensor itself, which makes gradients differentiable (``create_graph=True``). A *fused* op
+has in addition a ``reference``: the same function composed from primitives. It is the oracle in
+the tests and the way to higher-order gradients.
 
 The engine does centrally, and no rule repeats: summing gradients back over broadcast axes, casting
 them to the operand's dtype, skipping operands that need none, accumulation, and error messages
@@ -71,7 +73,7 @@ class Op:
         self.forward = forward
         self.variadic = operands.startswith("*")
         self.inputs = tuple(operands.lstrip("*").split())
-        readers = {name: keeps for name in self.inputs} if isinstance(keeps, str) else keeps
+        readers = dict.fromkeys(self.inputs, keeps) if isinstance(keeps, str) else keeps
         self.keeps = tuple(dict.fromkeys(k for names in readers.values() for k in names.split()))
         self.outputs = outputs
         self.formula = formula
@@ -301,9 +303,7 @@ class Op:
                 if not any(node.needs[i] for i in readers)
             }
             if unread:
-                saved = [
-                    None if k in unread else a for k, a in zip(self.keys, saved, strict=True)
-                ]
+                saved = [None if k in unread else a for k, a in zip(self.keys, saved, strict=True)]
                 versions = [v for v in versions if v[0] not in unread]
         node.saved = tuple(saved)
         node.versions = versions

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from . import autograd
+from . import hooks as _hooks
 from .convert import DEFAULT_DTYPE, as_array, names_device
 from .device import BY_TYPE, Device, device, device_of
 from .grad_mode import grad_mode, set_grad_enabled
 from .graph import Node
+from .hooks import RemovableHandle
 from .operators import Operators
 from .version import Version, share
 
@@ -30,7 +32,17 @@ class Tensor(Operators):
         name: label in pictures of the graph.
     """
 
-    __slots__ = ("data", "grad", "requires_grad", "node", "version", "_name", "holder", "__weakref__")
+    __slots__ = (
+        "data",
+        "grad",
+        "requires_grad",
+        "node",
+        "version",
+        "_name",
+        "holder",
+        "hooks",
+        "__weakref__",
+    )
     # makes `ndarray op Tensor` ask the Tensor instead of looping over it
     __array_ufunc__ = None
     __hash__ = object.__hash__
@@ -150,6 +162,30 @@ class Tensor(Operators):
             raise RuntimeError("requires_grad: cannot be unset inside a graph; use .detach()")
         self.requires_grad = requires_grad
         return self
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Call ``hook(gradient)`` in every backward, once the gradient of this tensor is complete.
+
+        Args:
+            hook: gets the gradient (a copy, of this tensor's shape and dtype) and may return
+                another one of that shape, which then takes its place: here and further back.
+
+        Returns:
+            A handle; ``handle.remove()`` takes the hook out again.
+
+        Raises:
+            RuntimeError: this tensor does not require gradients.
+            TypeError: (in backward) the hook returned something else.
+        """
+        return _hooks.register_hook(self, hook)
+
+    def retain_grad(self) -> None:
+        """Let backward fill ``grad`` of this tensor too, although it is not a leaf.
+
+        Raises:
+            RuntimeError: this tensor does not require gradients.
+        """
+        _hooks.retain_grad(self)
 
     def zero_grad(self) -> None:
         """Forget the gradient."""

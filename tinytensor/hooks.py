@@ -1,0 +1,105 @@
+"""Functions called with a gradient when it is complete, and the handle that removes one."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+#: key of the hook that :func:`retain_grad` puts after all others
+_RETAIN = "retain"
+
+
+class RemovableHandle:
+    """What registering a hook returns: :meth:`remove` takes the hook out again.
+
+    Also a context manager that removes the hook at the end of the ``with`` block.
+    """
+
+    def __init__(self, hooks: dict[Any, Callable[..., Any]]):
+        self._hooks = hooks
+
+    def remove(self) -> None:
+        """Take the hook out; a second call does nothing."""
+        self._hooks.pop(self, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+def hooks_of(key: Any) -> dict[Any, Callable[..., Any]] | None:
+    """The hooks on a node or on a leaf tensor, where it has any."""
+    hooks: dict[Any, Callable[..., Any]] | None = getattr(key, "hooks", None)
+    return hooks
+
+
+def _hooks_for(x: Tensor, what: str) -> dict[Any, Callable[..., Any]]:
+    if not x.requires_grad:
+        raise RuntimeError(
+            f"{what}: this tensor (shape {x.shape}, {x.dtype}) does not require gradients, so none "
+            "will ever come; set requires_grad=True first"
+        )
+    key: Any = x if x.node is None else x.node
+    hooks = hooks_of(key)
+    if hooks is None:
+        hooks = key.hooks = {}
+    return hooks
+
+
+def register_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+    """Call ``hook(gradient)`` in each backward, when the gradient of ``x`` is complete."""
+    hooks = _hooks_for(x, "register_hook")
+    handle = RemovableHandle(hooks)
+    hooks[handle] = hook
+    if _RETAIN in hooks:
+        hooks[_RETAIN] = hooks.pop(_RETAIN)
+    return handle
+
+
+def retain_grad(x: Tensor) -> None:
+    """Let ``backward`` fill ``x.grad`` although ``x`` is no leaf."""
+    hooks = _hooks_for(x, "retain_grad")
+    if x.node is None:
+        return
+    reference = weakref.ref(x)  # the graph must not keep its own output alive
+
+    def keep(gradient: Tensor) -> None:
+        tensor = reference()
+        if tensor is not None:
+            tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
+
+    hooks[_RETAIN] = keep
+
+
+def run_hooks(hooks: dict[Any, Callable[..., Any]] | None, g: Any, graph: bool) -> Any:
+    """The gradient after the hooks: each sees a copy, and may return another gradient.
+
+    ``g`` is an array, or a Tensor where ``graph``; for an op with several outputs a list of them,
+    with None where no gradient came, which hooks see as it is and cannot replace.
+    """
+    if not hooks:
+        return g
+    from .tensor import Tensor, make
+
+    for hook in tuple(hooks.values()):
+        if type(g) is list:
+            hook([p if p is None or graph else make(p.copy()) for p in g])
+            continue
+        result = hook(g if graph else make(g.copy()))
+        if result is None:
+            continue
+        if not isinstance(result, Tensor) or result.shape != g.shape:
+            got = f"shape {result.shape}" if isinstance(result, Tensor) else type(result).__name__
+            raise TypeError(
+                f"hook {getattr(hook, '__name__', hook)!r}: expected None or a Tensor of the "
+                f"gradient's shape {g.shape} to be returned, got {got}"
+            )
+        result = result.to(str(g.dtype))
+        g = result if graph else result.data
+    return g
