@@ -32,13 +32,16 @@ from .creation import (
     zeros,
     zeros_like,
 )
+from .custom import custom_op
 from .device import Device, default_device, device, set_default_device
 from .draw import draw
+from .functional import hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .gradcheck import gradcheck
+from .gradcheck import gradcheck, gradgradcheck
 from .memory import memory_report
 from .operations import *  # noqa: F403
 from .random import Generator, manual_seed
+from .samples import Sample
 from .tensor import Tensor, tensor
 
 __version__ = "0.1.0"
@@ -51,44 +54,14 @@ multiply = operations.mul
 float32, float64, int64, bool_ = "float32", "float64", "int64", "bool"
 
 __all__ = [
-    "Device",
-    "Generator",
-    "Tensor",
-    "arange",
-    "checkpoint",
-    "cuda",
-    "default_device",
-    "detect_anomaly",
-    "device",
-    "draw",
-    "empty",
-    "empty_like",
-    "enable_grad",
-    "eye",
-    "full",
-    "full_like",
-    "grad",
-    "gradcheck",
-    "inference_mode",
-    "is_grad_enabled",
-    "manual_seed",
-    "memory_report",
-    "no_grad",
-    "ones",
-    "ones_like",
-    "operations",
-    "rand",
-    "rand_like",
-    "randn",
-    "randn_like",
-    "random",
-    "registry",
-    "set_default_device",
-    "set_grad_enabled",
-    "tensor",
-    "zeros",
-    "zeros_like",
-]
+    "Device", "Generator", "Sample", "Tensor", "arange", "checkpoint", "cuda", "custom_op",
+    "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like", "enable_grad",
+    "eye", "full", "full_like", "grad", "gradcheck", "gradgradcheck", "hessian", "hvp",
+    "inference_mode", "is_grad_enabled", "jacobian", "jvp", "manual_seed", "memory_report",
+    "no_grad", "ones", "ones_like", "operations", "rand", "rand_like", "randn", "randn_like",
+    "random", "registry", "set_default_device", "set_grad_enabled", "tensor", "value_and_grad",
+    "vjp", "zeros", "zeros_like",
+]  # fmt: skip
 __all__ += operations.__all__
 
 

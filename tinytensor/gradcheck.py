@@ -164,6 +164,53 @@ def gradcheck(
     return report
 
 
+def gradgradcheck(
+    fn: Callable[..., Any],
+    inputs: Tensor | Sequence[Tensor],
+    eps: float = 1e-6,
+    rtol: float = 1e-5,
+    atol: float = 1e-7,
+    generator: Generator | None = None,
+    max_elements: int | None = None,
+    raise_on_failure: bool = True,
+) -> GradcheckReport:
+    """Check second derivatives: :func:`gradcheck` of the gradient, as a function of the inputs and
+    of the cotangents that it is pulled back from.
+
+    Arguments, result and errors are those of :func:`gradcheck`. In the report the cotangents come
+    after the inputs.
+
+    Raises:
+        ValueError: also where the gradient depends on neither inputs nor cotangents.
+    """
+    xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    checked = [x for x in xs if x.requires_grad]
+    rng = generator or Generator(1)
+
+    def outputs(*args: Tensor) -> list[Tensor]:
+        with enable_grad():
+            out = fn(*args)
+        outs = list(out) if isinstance(out, (tuple, list)) else [out]
+        return [o for o in outs if o.requires_grad]
+
+    cotangents = [
+        tensor(rng.normal(o.shape), dtype=o.dtype, device=o.device, requires_grad=True)
+        for o in outputs(*xs)
+    ]
+    if not cotangents:
+        raise ValueError("gradgradcheck: fn: no output depends on an input that requires gradients")
+
+    def gradient(*args: Tensor) -> list[Tensor]:
+        outs = outputs(*args[: len(xs)])
+        seeds = args[len(xs) :]
+        found = grad(outs, checked, seeds, create_graph=True, allow_unused=True)
+        return [g for g in found if g is not None]
+
+    return gradcheck(
+        gradient, [*xs, *cotangents], eps, rtol, atol, rng, max_elements, raise_on_failure
+    )
+
+
 def _square(shape: tuple[int, ...]) -> bool:
     return len(shape) >= 2 and shape[-1] == shape[-2] > 1
 

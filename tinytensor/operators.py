@@ -120,20 +120,29 @@ class Operators:
 
 
 def _in_place(x: Any, other: Any, symbol: str, operation: Any) -> Any:
-    """``x += other``: writes into x's memory, where no graph is recorded."""
-    x.check_writable(other, f"x {symbol}= y", f"use x = x {symbol} y, or write under tt.no_grad()")
-    result = operation(x.detach(), other.detach() if hasattr(other, "detach") else other)
+    """``x += other``: recorded inside a graph; where none is recorded, a write to x's memory."""
+    what = f"x {symbol}= y"
+    recorded = x.is_recorded(other)
+    if recorded:
+        inplace.check_recordable(x, what, f"use x = x {symbol} y")
+        result = operation(x, other)
+    else:
+        result = operation(x.detach(), other.detach() if hasattr(other, "detach") else other)
     if result.shape != x.shape:
         raise ValueError(
-            f"x {symbol}= y: x of shape {x.shape} cannot hold the result of shape {result.shape}"
+            f"{what}: x of shape {x.shape} cannot hold the result of shape {result.shape}"
         )
     if result.dtype.kind == "f" and x.dtype.kind != "f":
         raise TypeError(
-            f"x {symbol}= y: x of dtype {x.dtype} cannot hold the result of dtype {result.dtype}"
+            f"{what}: x of dtype {x.dtype} cannot hold the result of dtype {result.dtype}"
         )
-    x.data[...] = result.data
-    x.bump_version()
+    if recorded:
+        inplace.become(x, result if result.dtype == x.dtype else result.astype(x.dtype))
+    else:
+        x.data[...] = result.data
+        x.bump_version()
     return x
 
 
+from . import inplace  # noqa: E402
 from . import operations as ops  # noqa: E402  (the ops need Tensor, which needs this class)

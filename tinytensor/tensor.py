@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import autograd
+from . import autograd, inplace
 from . import hooks as _hooks
 from .convert import DEFAULT_DTYPE, as_array, names_device
 from .device import BY_TYPE, Device, device, device_of
@@ -275,14 +275,16 @@ class Tensor(Operators):
         self.version.bump()
 
     def copy_(self, source: Any) -> Tensor:
-        """Write ``source`` (broadcast to this shape) into this tensor's memory.
+        """Write ``source`` (broadcast to this shape) into this tensor; returns the tensor.
+
+        Inside a graph the write is recorded: gradients then flow to ``source``.
 
         Raises:
-            RuntimeError: a graph is being recorded for this tensor or ``source``.
+            RuntimeError: the write would have to be recorded, but this is a leaf that requires
+                gradients, or another tensor shares its memory.
+            ValueError: ``source`` has a shape that does not fit.
         """
-        self._write(
-            Ellipsis, source, "copy_", "make a new tensor instead, or write under tt.no_grad()"
-        )
+        self._write(Ellipsis, source, "copy_", "make a new tensor instead")
         return self
 
     def fill_(self, value: float) -> Tensor:
@@ -294,43 +296,36 @@ class Tensor(Operators):
         return self.copy_(0)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._write(
-            index,
-            value,
-            "x[index] = v",
-            "use tt.where or tt.masked_fill, or write under tt.no_grad()",
-        )
+        self._write(index, value, "x[index] = v", "use x = tt.at(x, index).set(v)")
 
-    def _write(self, index: Any, value: Any, what: str, advice: str) -> None:
-        self.check_writable(value, what, advice)
+    def _write(self, index: Any, value: Any, what: str, instead: str) -> None:
         if isinstance(value, Tensor):
             if value.device is not self.device:
                 raise TypeError(
                     f"{what}: the tensor is on {self.device.name!r}, the value on "
                     f"{value.device.name!r}"
                 )
-            value = value.data
         elif not isinstance(value, (int, float, bool)):
-            value = as_array(value, None, self.device)
+            value = make(as_array(value, None, self.device))
+        where = ops.index.raw_index(index, self.data)
         try:
-            self.data[ops.index.raw_index(index, self.data)] = value
+            if self.is_recorded(value):
+                inplace.check_recordable(self, what, instead)
+                inplace.become(self, ops.index_set(self, value, where))
+                return
+            self.data[where] = value.data if isinstance(value, Tensor) else value
         except ValueError as error:
             raise ValueError(
-                f"{what}: a value of shape {getattr(value, 'shape', ())} does not fit into the "
-                "place of shape "
-                f"{self.data[ops.index.raw_index(index, self.data)].shape} "
-                f"(the tensor's is {self.shape})"
+                f"{what}: a value of shape {getattr(value, 'shape', ())} and dtype "
+                f"{getattr(value, 'dtype', type(value).__name__)} does not fit into the place of "
+                f"shape {self.data[where].shape} (the tensor is {self.shape} {self.dtype})"
             ) from error
         self.version.bump()
 
-    def check_writable(self, value: Any, what: str, advice: str) -> None:
-        """Refuse an in-place write that the graph would have to record."""
+    def is_recorded(self, value: Any) -> bool:
+        """Whether a write of ``value`` to this tensor has to go into a graph."""
         tracked = self.requires_grad or (isinstance(value, Tensor) and value.requires_grad)
-        if tracked and grad_mode.enabled:
-            raise RuntimeError(
-                f"{what}: an in-place write to a tensor that is part of a graph is not recorded; "
-                f"{advice}"
-            )
+        return tracked and grad_mode.enabled
 
     # -- containers ---------------------------------------------------------------------------
 

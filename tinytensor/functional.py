@@ -1,0 +1,371 @@
+"""Derivatives of functions: of any nest (tuples, lists, dicts) of tensors.
+
+Each comes in two forms: ``jacobian(fn, x)`` is the value at x, and ``jacobian(fn)`` is the function
+that gives it. They compose (``jacobian(jacobian(fn))``): inside another of them, results are
+differentiable; on the outside they are plain tensors unless ``create_graph=True``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import tree
+from .autograd import grad
+from .creation import zeros
+from .device import BY_TYPE
+from .grad_mode import enable_grad
+from .operations import alias, stack, sum
+from .tensor import Tensor, tensor
+
+Nest = Any
+
+
+class _Depth(threading.local):
+    """How many of these functions are running around the present one."""
+
+    value = 0
+
+
+_depth = _Depth()
+
+
+class _Variables:
+    """Arguments of a function, with fresh tensors where gradients are wanted.
+
+    Args:
+        args: nests. Floating-point tensors, arrays and Python floats in them become variables;
+            everything else is passed on as it is.
+    """
+
+    def __init__(self, args: Nest, who: str):
+        self.args = args
+        self.tensors: list[Tensor] = []
+        self.places: list[bool] = []
+
+        def fresh(leaf: Any) -> Any:
+            if isinstance(leaf, float) or type(leaf) in BY_TYPE:
+                leaf = tensor(leaf)
+            wanted = isinstance(leaf, Tensor) and leaf.dtype.kind == "f"
+            self.places.append(wanted)
+            if not wanted:
+                return leaf
+            tracked = _depth.value > 1 and leaf.requires_grad
+            self.tensors.append(alias(leaf) if tracked else leaf.detach().requires_grad_())
+            return self.tensors[-1]
+
+        self.values = tree.map_leaves(fresh, args)
+        if not self.tensors:
+            raise TypeError(
+                f"{who}: expected at least one floating-point tensor among the arguments to "
+                f"differentiate, got {args!r}"
+            )
+
+    def nest(self, gradients: Sequence[Any]) -> Nest:
+        """One result per variable, in the nest of the arguments; None in all other places."""
+        found = iter(gradients)
+        return tree.rebuild(self.args, [next(found) if wanted else None for wanted in self.places])
+
+
+class _running:
+    """Counts the functions of this file that are running, and records graphs inside."""
+
+    def __enter__(self) -> None:
+        self._recording = enable_grad()
+        self._recording.__enter__()
+        _depth.value += 1
+
+    def __exit__(self, *exc: object) -> None:
+        _depth.value -= 1
+        self._recording.__exit__(*exc)
+
+
+def _keep_graph(create_graph: bool | None) -> bool:
+    """Whether results are differentiable: asked for, or needed by a function around this one."""
+    return _depth.value > 1 if create_graph is None else create_graph
+
+
+def _plain(results: Nest, keep: bool) -> Nest:
+    """Results without their graphs, unless these are to be kept."""
+    if keep:
+        return results
+    return tree.map_leaves(lambda x: x.detach() if isinstance(x, Tensor) else x, results)
+
+
+def _outputs(result: Nest, who: str) -> list[Tensor]:
+    outs = tree.leaves(result)
+    for out in outs:
+        if not isinstance(out, Tensor):
+            raise TypeError(f"{who}: fn: expected tensors to be returned, got {type(out).__name__}")
+    return outs
+
+
+def _split(args: tuple[Any, ...], argnums: int | Sequence[int], who: str) -> Nest:
+    """The arguments at ``argnums``: one, or a tuple of them."""
+    several = [argnums] if isinstance(argnums, int) else list(argnums)
+    for n in several:
+        if not -len(args) <= n < len(args):
+            raise ValueError(f"{who}: argnums: expected -{len(args)} to {len(args) - 1}, got {n}")
+    return args[argnums] if isinstance(argnums, int) else tuple(args[n] for n in several)
+
+
+def _merge(args: tuple[Any, ...], argnums: int | Sequence[int], chosen: Nest) -> list[Any]:
+    """The arguments with those at ``argnums`` replaced."""
+    new = list(args)
+    if isinstance(argnums, int):
+        new[argnums] = chosen
+    else:
+        for n, value in zip(argnums, chosen, strict=True):
+            new[n] = value
+    return new
+
+
+def value_and_grad(
+    fn: Callable[..., Any],
+    *args: Any,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    create_graph: bool | None = None,
+) -> Any:
+    """The value of a scalar function and its gradient.
+
+    Args:
+        fn: returns a tensor with one element; with ``has_aux``, a tuple of that and anything else.
+        args: where to evaluate it; without any, a function of them is returned.
+        argnums: which argument, or arguments, to differentiate; each may be a nest of tensors.
+        has_aux: ``fn`` returns (value, auxiliary).
+        create_graph: make the results differentiable.
+
+    Returns:
+        ``(value, gradient)``, the gradient a nest like the argument's with None where there is
+        nothing to differentiate; with ``has_aux``, ``((value, auxiliary), gradient)``.
+
+    Raises:
+        ValueError: the value has more than one element.
+        TypeError: no floating-point tensor among the arguments at ``argnums``.
+    """
+    if not args:
+        return lambda *given: value_and_grad(
+            fn, *given, argnums=argnums, has_aux=has_aux, create_graph=create_graph
+        )
+    with _running():
+        keep = _keep_graph(create_graph)
+        variables = _Variables(_split(args, argnums, "value_and_grad"), "value_and_grad")
+        value = fn(*_merge(args, argnums, variables.values))
+        aux = None
+        if has_aux:
+            value, aux = value
+        _outputs(value, "value_and_grad")
+        if not isinstance(value, Tensor) or value.size != 1:
+            raise ValueError(
+                "value_and_grad: fn: expected a tensor with one element to be returned, got "
+                f"{f'shape {value.shape}' if isinstance(value, Tensor) else type(value).__name__}; "
+                "reduce it, for example with .sum(), or use tt.jacobian"
+            )
+        gradients = variables.nest(_gradients([value], [None], variables.tensors, keep))
+        value = _plain(value, keep)
+        return ((value, aux) if has_aux else value), _plain(gradients, keep)
+
+
+def _gradients(
+    outs: Sequence[Tensor], cotangents: Sequence[Any], xs: Sequence[Tensor], graph: bool
+) -> list[Tensor]:
+    """Gradients of outputs with respect to xs: zeros where nothing depends on an x."""
+    live = [(o, c) for o, c in zip(outs, cotangents, strict=True) if o.requires_grad]
+    found: Sequence[Tensor | None] = [None] * len(xs)
+    if live:
+        seeds = None if live[0][1] is None else [c for _, c in live]
+        found = grad(
+            [o for o, _ in live],
+            xs,
+            seeds,
+            retain_graph=True,
+            create_graph=graph,
+            allow_unused=True,
+        )
+    return [
+        zeros(x.shape, dtype=x.dtype, device=x.device) if g is None else g
+        for x, g in zip(xs, found, strict=True)
+    ]
+
+
+def vjp(
+    fn: Callable[..., Any], *primals: Any, create_graph: bool | None = None
+) -> tuple[Nest, Callable[[Nest], Nest]]:
+    """Vector-Jacobian product: the value of ``fn`` and the function that pulls a cotangent back.
+
+    Args:
+        fn: returns a nest of tensors. primals: its arguments, nests of tensors.
+        create_graph: make what the returned function gives differentiable.
+
+    Returns:
+        ``(value, pull)``; ``pull(cotangents)``, with a nest like the value's, gives a tuple with
+        the product for each of the primals: v ↦ vᵀ J.
+    """
+    with _running():
+        keep = _keep_graph(create_graph)
+        variables = _Variables(primals, "vjp")
+        value = fn(*variables.values)
+        outs = _outputs(value, "vjp")
+
+    def pull(cotangents: Nest) -> Nest:
+        with enable_grad():
+            given = [_like(c, o) for c, o in zip(_matching(cotangents, value), outs, strict=True)]
+            return variables.nest(_gradients(outs, given, variables.tensors, keep))
+
+    return _plain(value, keep), pull
+
+
+def _matching(nest: Nest, like: Nest) -> list[Any]:
+    found, expected = tree.leaves(nest), tree.leaves(like)
+    if len(found) != len(expected):
+        raise ValueError(f"expected {len(expected)} tensors, one for each, got {len(found)}")
+    return found
+
+
+def _like(given: Any, x: Tensor) -> Tensor:
+    """A tangent or cotangent for ``x``, of its shape, dtype and device."""
+    t = given if isinstance(given, Tensor) else tensor(given, device=x.device)
+    if t.shape != x.shape:
+        raise ValueError(
+            f"a tangent or cotangent: expected shape {x.shape}, that of its tensor, got {t.shape}"
+        )
+    return t if t.dtype == x.dtype else t.astype(x.dtype)
+
+
+def jvp(
+    fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Nest, Nest]:
+    """Jacobian-vector product: the value of ``fn`` and its derivative along ``tangents``.
+
+    The product u ↦ uᵀ J is linear in u, and J v is its gradient with respect to u: two walks back
+    stand in for one walk forward (J. Townsend, "A new trick for calculating Jacobian vector
+    products", 2017).
+
+    Args:
+        fn: returns a nest of tensors.
+        primals: its arguments, nests of tensors. tangents: a direction for each, alike in shape.
+
+    Returns:
+        ``(value, derivative)``, two nests of one form.
+    """
+    with _running():
+        keep = _keep_graph(None)
+        variables = _Variables(tuple(primals), "jvp")
+        value = fn(*variables.values)
+        outs = _outputs(value, "jvp")
+        given = [
+            c
+            for c, wanted in zip(
+                _matching(tuple(tangents), variables.args), variables.places, strict=True
+            )
+            if wanted
+        ]
+        directions = [_like(v, x) for v, x in zip(given, variables.tensors, strict=True)]
+        us = [
+            zeros(o.shape, dtype=o.dtype, device=o.device, requires_grad=o.dtype.kind == "f")
+            for o in outs
+        ]
+        pulled = _gradients(outs, us, variables.tensors, True)
+        along = _gradients(pulled, directions, us, keep)
+        return _plain(value, keep), _plain(tree.rebuild(value, along), keep)
+
+
+def jacobian(
+    fn: Callable[..., Any],
+    *args: Any,
+    argnums: int | Sequence[int] = 0,
+    create_graph: bool | None = None,
+) -> Any:
+    """All partial derivatives of ``fn``, one walk back for each element of its value.
+
+    Args:
+        fn: returns a nest of tensors.
+        args: where to evaluate it; without any, a function of them is returned.
+        argnums: which argument, or arguments, to differentiate; each may be a nest of tensors.
+        create_graph: make the result differentiable.
+
+    Returns:
+        For one output and one input tensor a Tensor of shape ``out.shape + in.shape``; in general
+        a nest like the value's, holding nests like the argument's.
+    """
+    if not args:
+        return lambda *given: jacobian(fn, *given, argnums=argnums, create_graph=create_graph)
+    with _running():
+        keep = _keep_graph(create_graph)
+        variables = _Variables(_split(args, argnums, "jacobian"), "jacobian")
+        value = fn(*_merge(args, argnums, variables.values))
+        rows = [_rows(out, variables, keep) for out in _outputs(value, "jacobian")]
+        return _plain(tree.rebuild(value, rows), keep)
+
+
+def _rows(out: Tensor, variables: _Variables, keep: bool) -> Nest:
+    """The Jacobian of one output, as a nest like the variables'."""
+    parts: list[list[Tensor]] = [[] for _ in variables.tensors]
+    for i in range(out.size):
+        one = zeros(out.shape, dtype=out.dtype, device=out.device)
+        one.data.reshape(-1)[i] = 1
+        for part, g in zip(parts, _gradients([out], [one], variables.tensors, keep), strict=True):
+            part.append(g)
+    return variables.nest(
+        [
+            stack(part).reshape(*out.shape, *x.shape)
+            if part
+            else zeros((*out.shape, *x.shape), dtype=x.dtype, device=x.device)
+            for part, x in zip(parts, variables.tensors, strict=True)
+        ]
+    )
+
+
+def hessian(
+    fn: Callable[..., Any],
+    *args: Any,
+    argnums: int | Sequence[int] = 0,
+    create_graph: bool | None = None,
+) -> Any:
+    """Second partial derivatives of a scalar function.
+
+    Returns:
+        For one input tensor a Tensor of shape ``x.shape + x.shape``; in general a nest like the
+        argument's, holding nests like the argument's. Arguments are those of :func:`jacobian`.
+    """
+    if not args:
+        return lambda *given: hessian(fn, *given, argnums=argnums, create_graph=create_graph)
+
+    def gradient(*given: Any) -> Any:
+        return value_and_grad(fn, *given, argnums=argnums)[1]
+
+    return jacobian(gradient, *args, argnums=argnums, create_graph=create_graph)
+
+
+def hvp(
+    fn: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    create_graph: bool | None = None,
+) -> Nest:
+    """Hessian-vector product of a scalar function, without making the Hessian.
+
+    The gradient of ⟨∇f, v⟩ (Pearlmutter 1994, "Fast exact multiplication by the Hessian").
+
+    Args:
+        fn: returns a tensor with one element.
+        primals: its arguments, nests of tensors. tangents: a vector v for each, alike in shape.
+        create_graph: make the result differentiable.
+
+    Returns:
+        A tuple with H v for each of the primals.
+    """
+    everything = tuple(range(len(primals)))
+
+    def directional(*given: Any) -> Tensor:
+        gradient = value_and_grad(fn, *given, argnums=everything)[1]
+        pairs = zip(tree.leaves(gradient), _matching(tuple(tangents), gradient), strict=True)
+        terms = [sum(g * _like(v, g)) for g, v in pairs if g is not None]
+        total = terms[0]
+        for term in terms[1:]:
+            total = total + term
+        return total
+
+    return value_and_grad(directional, *primals, argnums=everything, create_graph=create_graph)[1]
