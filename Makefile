@@ -1,6 +1,7 @@
 # make train    train the default GPT and write a sample           ARGS="--model lstm --steps 500"
 # make test     run every test                                     ARGS="-k attention -x"
 # make lint     ruff, and mypy on an installed copy
+# make docs     write docs/ops.md from the registry of ops
 # make clean    delete the environment, builds and caches
 #
 # Everything happens in $(VENV), made once by $(PYTHON) -m venv. A stamp file for each set of
@@ -13,12 +14,13 @@ PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help train test lint clean install install-test install-dev
+.PHONY: help train test lint docs clean install install-test install-dev
 
 help:
 	@echo "make train [ARGS=\"--model lstm --data my.txt --steps 500\"]   train a model, show a sample"
 	@echo "make test  [ARGS=\"-k attention -x\"]                          run every test"
 	@echo "make lint                                                    ruff, then mypy"
+	@echo "make docs                                                    write docs/ops.md"
 	@echo "make clean                                                   delete $(VENV), builds, caches"
 	@echo
 	@echo "Other settings: PYTHON=python3.12 (makes the environment), VENV=.venv312 (its folder)."
@@ -34,6 +36,9 @@ lint: install-dev
 	@rm -rf build/typecheck build/lib build/bdist.*
 	@$(PY) -m pip install --quiet --no-deps --target build/typecheck .
 	@cd build/typecheck && $(abspath $(PY)) -m mypy --config-file ../../pyproject.toml -p tinytensor
+
+docs: install
+	@$(PY) -c "from tinytensor.catalogue import page; print(page(), end='')" > docs/ops.md
 
 install: $(VENV)/.installed
 install-test: $(VENV)/.installed-test

@@ -15,6 +15,7 @@ from . import allocator as _allocator
 from . import cuda, operations, random, registry
 from .anomaly import detect_anomaly
 from .autograd import grad
+from .catalogue import explain, ops
 from .checkpoint import checkpoint
 from .creation import (
     arange,
@@ -56,11 +57,11 @@ float32, float64, int64, bool_ = "float32", "float64", "int64", "bool"
 __all__ = [
     "Device", "Generator", "Sample", "Tensor", "arange", "checkpoint", "cuda", "custom_op",
     "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like", "enable_grad",
-    "eye", "full", "full_like", "grad", "gradcheck", "gradgradcheck", "hessian", "hvp",
-    "inference_mode", "is_grad_enabled", "jacobian", "jvp", "manual_seed", "memory_report",
-    "no_grad", "ones", "ones_like", "operations", "rand", "rand_like", "randn", "randn_like",
-    "random", "registry", "set_default_device", "set_grad_enabled", "tensor", "value_and_grad",
-    "vjp", "zeros", "zeros_like",
+    "explain", "eye", "full", "full_like", "grad", "gradcheck", "gradgradcheck", "hessian",
+    "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp", "manual_seed",
+    "memory_report", "no_grad", "ones", "ones_like", "operations", "ops", "rand", "rand_like",
+    "randn", "randn_like", "random", "registry", "set_default_device", "set_grad_enabled",
+    "tensor", "value_and_grad", "vjp", "zeros", "zeros_like",
 ]  # fmt: skip
 __all__ += operations.__all__
 
