@@ -69,13 +69,12 @@ def ops(containing: str = "") -> Catalogue:
     Returns:
         A list of entries that prints as a table.
     """
-    names = {**{name: OPS[name] for name in OPS}, **CUSTOM}
-    entries = [_entry(name, op) for name, op in names.items()]
-    entries += [
-        _entry(name, getattr(operations, name))
-        for name in operations.__all__
-        if name not in OPS and getattr(operations, name) is not None
-    ]
+    names: dict[str, Any] = {**OPS, **CUSTOM}
+    for name in operations.__all__:
+        public = getattr(operations, name)
+        if public.__name__ == name:  # the others are second names, such as arcsin
+            names.setdefault(name, public)
+    entries = [_entry(name, what) for name, what in names.items()]
     found = [
         e for e in entries if containing.lower() in f"{e.name} {e.formula} {e.summary}".lower()
     ]
@@ -128,16 +127,17 @@ def explain(op: str | Callable[..., Any]) -> None:
 def explanation(op: str | Callable[..., Any]) -> str:
     """The text that :func:`explain` prints."""
     name = op if isinstance(op, str) else getattr(op, "__name__", str(op))
-    found = CUSTOM.get(name) or OPS.get(name)
-    if found is None and name not in operations.__all__:
+    public = getattr(operations, name, None) if name in operations.__all__ else None
+    found = CUSTOM.get(name) or OPS.get(name) or (public if isinstance(public, Op) else None)
+    if found is None and public is None:
         import difflib
 
         known = sorted({*OPS, *CUSTOM, *operations.__all__})
         similar = difflib.get_close_matches(name, known, 3, 0.5)
         hint = f"; did you mean {' or '.join(similar)}?" if similar else ""
         raise ValueError(f"explain: op: there is no op called {name!r}{hint} (tt.ops() lists all)")
-    entry = _entry(name, found if found is not None else getattr(operations, name))
-    public = getattr(operations, name, found)
+    entry = _entry(name, found or public)
+    public = public or found
     parts = [f"{name}{entry.signature}    [{entry.kind}]"]
     if entry.formula:
         parts.append(f"out = {entry.formula}")

@@ -7,8 +7,8 @@ A new op goes into the file of its family and into that file's ``__all__``; from
 # ruff: noqa: F403, I001  (in reading order: from the simplest to the most fused)
 # fmt: off
 from . import (
-    arithmetic, exponential, trigonometric, comparison, select, copying, reduce, shape,
-    activation, index, products, probability, normalize, loss, attention, recurrent,
+    arithmetic, exponential, trigonometric, comparison, select, copying, reduce, shape, diagonals,
+    activation, index, embed, products, probability, normalize, loss, attention, recurrent,
 )
 from .arithmetic import *
 from .exponential import *
@@ -18,8 +18,10 @@ from .select import *
 from .copying import *
 from .reduce import *
 from .shape import *
+from .diagonals import *
 from .activation import *
 from .index import *
+from .embed import *
 from .products import *
 from .probability import *
 from .normalize import *
@@ -36,8 +38,10 @@ __all__ += select.__all__
 __all__ += copying.__all__
 __all__ += reduce.__all__
 __all__ += shape.__all__
+__all__ += diagonals.__all__
 __all__ += activation.__all__
 __all__ += index.__all__
+__all__ += embed.__all__
 __all__ += products.__all__
 __all__ += probability.__all__
 __all__ += normalize.__all__

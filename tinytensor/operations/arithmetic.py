@@ -7,9 +7,9 @@ from typing import Any
 
 from ..registry import op
 from ..samples import (
+    Draw,
     Sample,
     any_values,
-    apart_pairs,
     broadcasting_pairs,
     kinked,
     positive,
@@ -17,18 +17,19 @@ from ..samples import (
 )
 
 __all__ = [
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "pow",
-    "neg",
     "abs",
-    "sign",
+    "add",
+    "div",
+    "hypot",
+    "lerp",
+    "mul",
+    "neg",
+    "pow",
+    "reciprocal",
+    "rsqrt",
     "sqrt",
-    "maximum",
-    "minimum",
-    "clip",
+    "square",
+    "sub",
 ]
 
 
@@ -50,7 +51,13 @@ def sub(xp, x, y):
 sub.vjp(x=lambda xp, g, k: g, y=lambda xp, g, k: -g)
 
 
-@op("x y", keeps="x y", formula="x · y", gradient="dx = g y, dy = g x", samples=broadcasting_pairs)
+@op(
+    "x y",
+    keeps={"x": "y", "y": "x"},
+    formula="x · y",
+    gradient="dx = g y, dy = g x",
+    samples=broadcasting_pairs,
+)
 def mul(xp, x, y):
     """Product, element by element."""
     return x * y
@@ -61,9 +68,9 @@ mul.vjp(x=lambda xp, g, k: g * k.y, y=lambda xp, g, k: g * k.x)
 
 @op(
     "x y",
-    keeps="x y",
+    keeps={"x": "y", "y": "y out"},
     formula="x / y",
-    gradient="dx = g / y, dy = -g x / y²",
+    gradient="dx = g / y, dy = -g out / y",
     samples=positive_pairs,
 )
 def div(xp, x, y):
@@ -71,12 +78,12 @@ def div(xp, x, y):
     return xp.true_divide(x, y)
 
 
-div.vjp(x=lambda xp, g, k: g / k.y, y=lambda xp, g, k: -g * k.x / (k.y * k.y))
+div.vjp(x=lambda xp, g, k: g / k.y, y=lambda xp, g, k: -g * k.out / k.y)
 
 
 @op(
     "x y",
-    keeps="x y out",
+    keeps={"x": "x y", "y": "x y out"},
     formula="x ** y",
     gradient="dx = g y x^(y-1), dy = g x^y ln x",
     samples=lambda r: [
@@ -94,7 +101,8 @@ div.vjp(x=lambda xp, g, k: g / k.y, y=lambda xp, g, k: -g * k.x / (k.y * k.y))
 )
 def pow(xp, x, y):
     """Power. At x = 0 the gradient of the base is that of x ** y (0 for y > 1, 1 for y = 1), and
-    that of the exponent is 0; x ** 0 is 1 with gradient 0, as in PyTorch."""
+    that of the exponent is 0; x ** 0 is 1 with gradient 0, as in PyTorch. A negative base has no
+    derivative by its exponent: NaN."""
     return x**y
 
 
@@ -106,8 +114,8 @@ def _pow_dx(xp: Any, g: Any, k: Any) -> Any:
 
 
 def _pow_dy(xp: Any, g: Any, k: Any) -> Any:
-    if isinstance(k.x, (int, float)):
-        return g * k.out * math.log(k.x) if k.x > 0 else g * 0.0
+    if isinstance(k.x, (int, float)) and k.x:
+        return g * k.out * (math.log(k.x) if k.x > 0 else math.nan)
     zero = (k.x == 0) & (k.y >= 0)
     return g * xp.where(zero, 0.0, k.out * xp.log(xp.where(zero, 1.0, k.x)))
 
@@ -124,6 +132,24 @@ def neg(xp, x):
 neg.vjp(x=lambda xp, g, k: -g)
 
 
+@op("x", keeps="x", formula="x²", gradient="dx = 2 g x", samples=any_values)
+def square(xp, x):
+    """Each element times itself."""
+    return x * x
+
+
+square.vjp(x=lambda xp, g, k: 2 * g * k.x)
+
+
+@op("x", keeps="out", formula="1 / x", gradient="dx = -g out²", samples=positive)
+def reciprocal(xp, x):
+    """One divided by each element; integers give float32."""
+    return 1 / x
+
+
+reciprocal.vjp(x=lambda xp, g, k: -g * k.out * k.out)
+
+
 @op("x", keeps="x", formula="|x|", gradient="dx = g sign x", samples=kinked)
 def abs(xp, x):
     """Absolute value; gradient 0 at 0."""
@@ -131,12 +157,6 @@ def abs(xp, x):
 
 
 abs.vjp(x=lambda xp, g, k: g * xp.sign(k.x))
-
-
-@op("x", formula="sign x", samples=kinked)
-def sign(xp, x):
-    """-1, 0 or 1; its gradient is 0 everywhere."""
-    return xp.sign(x)
 
 
 @op("x", keeps="out", formula="√x", gradient="dx = g / (2 out)", samples=positive)
@@ -148,73 +168,64 @@ def sqrt(xp, x):
 sqrt.vjp(x=lambda xp, g, k: g * 0.5 / k.out)
 
 
-@op(
-    "x y",
-    keeps="x y",
-    formula="max(x, y)",
-    gradient="g to the larger, half each where equal",
-    samples=apart_pairs,
-)
-def maximum(xp, x, y):
-    """The larger of two, element by element; where equal, each gets half of the gradient."""
-    return xp.maximum(x, y)
+@op("x", keeps="out", formula="1 / √x", gradient="dx = -g out³ / 2", samples=positive)
+def rsqrt(xp, x):
+    """One divided by the square root; infinite at 0."""
+    return 1 / xp.sqrt(x)
 
 
-def _to_larger(xp: Any, g: Any, a: Any, b: Any) -> Any:
-    """g where a > b, half of it where they are equal."""
-    return xp.where(a > b, g, xp.where(a == b, 0.5 * g, 0.0))
-
-
-maximum.vjp(
-    x=lambda xp, g, k: _to_larger(xp, g, k.x, k.y), y=lambda xp, g, k: _to_larger(xp, g, k.y, k.x)
-)
+# from the left, so that out³ alone cannot overflow where g is small
+rsqrt.vjp(x=lambda xp, g, k: g * -0.5 * k.out * k.out * k.out)
 
 
 @op(
     "x y",
-    keeps="x y",
-    formula="min(x, y)",
-    gradient="g to the smaller, half each where equal",
-    samples=apart_pairs,
+    keeps={"x": "x out", "y": "y out"},
+    formula="√(x² + y²)",
+    gradient="dx = g x / out, dy = g y / out",
+    samples=broadcasting_pairs,
 )
-def minimum(xp, x, y):
-    """The smaller of two, element by element; where equal, each gets half of the gradient."""
-    return xp.minimum(x, y)
+def hypot(xp, x, y):
+    """Length of the vector (x, y), with no overflow in between; its gradient at 0 is NaN (0 / 0),
+    as in PyTorch."""
+    return xp.hypot(x, y)
 
 
-minimum.vjp(
-    x=lambda xp, g, k: _to_larger(xp, g, k.y, k.x), y=lambda xp, g, k: _to_larger(xp, g, k.x, k.y)
-)
+hypot.vjp(x=lambda xp, g, k: g * (k.x / k.out), y=lambda xp, g, k: g * (k.y / k.out))
+
+
+def _blends(r: Draw) -> list[Sample]:
+    return [
+        Sample(r(3, 4), r(3, 4), 0.3),
+        Sample(r(3, 4), r(4), 0.75),
+        Sample(r(3, 1), r(1, 4), r(2, 1, 1)),
+        Sample(r(4), r(4), r(4)),
+        Sample(r(), r(), r()),
+        Sample(r(0, 3), r(3), r(1)),
+        Sample(r(2, 3), r(2, 3), 1),
+    ]
 
 
 @op(
-    "x",
-    keeps="x",
-    formula="min(max(x, low), high)",
-    gradient="dx = g where low <= x <= high, else 0",
-    samples=lambda r: [
-        Sample(r.apart(3, 4), -0.4, 0.6),
-        Sample(r.apart(5), 0.0),
-        Sample(r.apart(5), None, 0.3),
-        Sample(r.apart(), -1.0, 1.0),
-        Sample(r.apart(0, 2), 0.0),
-    ],
+    "x y weight",
+    keeps={"x": "weight", "y": "weight", "weight": "x y"},
+    formula="x + weight (y - x)",
+    gradient="dx = g (1 - weight), dy = g weight, dweight = g (y - x)",
+    samples=_blends,
 )
-def clip(xp, x, low=None, high=None):
-    """Limit to [low, high]; either may be None. At the limits the gradient passes (as PyTorch)."""
-    if low is None and high is None:
-        raise ValueError("low and high: expected at least one number, got None for both")
-    return xp.clip(x, low, high)
+def lerp(xp, x, y, weight):
+    """Linear interpolation from x (weight 0) to y (weight 1), exact at both ends.
+
+    ``weight`` is a number or a tensor and may lie outside [0, 1].
+    """
+    span = y - x
+    if isinstance(weight, (int, float)):
+        return x + weight * span if weight < 0.5 else y - (1 - weight) * span
+    return xp.where(weight < 0.5, x + weight * span, y - (1 - weight) * span)
 
 
-def _clip_dx(xp: Any, g: Any, k: Any) -> Any:
-    inside = None
-    if k.low is not None:
-        inside = k.x >= k.low
-    if k.high is not None:
-        below = k.x <= k.high
-        inside = below if inside is None else inside & below
-    return xp.where(inside, g, 0.0)
-
-
-clip.vjp(x=_clip_dx)
+lerp.vjp(
+    x=lambda xp, g, k: g * (1 - k.weight),
+    y=lambda xp, g, k: g * k.weight,
+    weight=lambda xp, g, k: g * (k.y - k.x),
+)

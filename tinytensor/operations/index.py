@@ -1,7 +1,7 @@
-"""Reading elements by position, and the scatter ops that are their gradients.
+"""Reading elements by position; the gradient of each of these adds up at the positions read.
 
 Index arrays are checked against the length of the axis on every device: CuPy would wrap an index
-that is out of range silently.
+that is out of range silently. What an index may be is told in :mod:`.indices`.
 """
 
 from __future__ import annotations
@@ -10,88 +10,31 @@ from typing import Any
 
 import numpy as np
 
-from ..device import BY_TYPE, device_of
-from ..registry import OPS, op
+from ..device import device_of
+from ..registry import op, share_version
 from ..samples import Sample
-from ..tensor import Tensor
+from ..tensor import Tensor, tensor
+from .indices import (
+    add_at,
+    along,
+    check_axis,
+    check_range,
+    is_basic,
+    may_repeat,
+    raw_index,
+)
+from .shape import broadcast_to, reshape
 
-__all__ = ["embedding", "embedding_grad", "getitem", "index_put", "one_hot", "take_along_axis"]
-
-
-def raw_index(index: Any, x: Any) -> tuple[Any, ...]:
-    """``index`` as a tuple of slices, integers, None, Ellipsis and arrays of x's device.
-
-    Raises:
-        IndexError: a part is of no kind that NumPy's indexing knows, or is out of range.
-        TypeError: an index tensor is on another device.
-    """
-    dev = device_of(x)
-    parts = []
-    for part in index if isinstance(index, tuple) else (index,):
-        if isinstance(part, Tensor):
-            if part.device is not dev:
-                raise TypeError(
-                    f"index: a tensor on {part.device.name!r}, but x is on {dev.name!r}"
-                )
-            part = part.data.copy()  # a later write to the index must not move the gradient
-        elif isinstance(part, (list, np.ndarray)):
-            host = np.asarray(part)
-            part = dev.from_host(host.astype(np.int64) if host.size == 0 else host)
-        if type(part) in BY_TYPE and part.ndim == 0 and part.dtype.kind in "iu":
-            part = int(part)
-        if type(part) in BY_TYPE and part.dtype.kind not in "iub":
-            raise IndexError(f"index: arrays must be of integers or booleans, got {part.dtype}")
-        if not (
-            part is None
-            or part is Ellipsis
-            or type(part) in BY_TYPE
-            or isinstance(part, (slice, int, np.integer))
-        ):
-            raise IndexError(
-                "index: expected slices, integers, None, ... or integer or boolean arrays, got "
-                f"{type(part).__name__}"
-            )
-        parts.append(part)
-    if not dev.checks_bounds:
-        _check_bounds(parts, x.shape)
-    return tuple(parts)
-
-
-def _check_bounds(parts: list[Any], shape: tuple[int, ...]) -> None:
-    """Raise IndexError for an index array out of range, on devices that would wrap it."""
-    taken = sum(
-        p.ndim if type(p) in BY_TYPE and p.dtype.kind == "b" else 1
-        for p in parts
-        if p is not None and p is not Ellipsis
-    )
-    axis = 0
-    for part in parts:
-        if part is None:
-            continue
-        if part is Ellipsis:
-            axis += len(shape) - taken
-            continue
-        if type(part) in BY_TYPE:
-            if part.dtype.kind == "b":
-                axis += part.ndim
-                continue
-            check_range("index", part, -shape[axis], shape[axis], f"axis {axis} of shape {shape}")
-        axis += 1
-
-
-def check_range(what: str, ids: Any, low: int, high: int, of: str) -> None:
-    """Raise IndexError unless ``low <= ids < high`` everywhere."""
-    if ids.size == 0:
-        return
-    smallest, largest = int(ids.min()), int(ids.max())
-    if smallest < low or largest >= high:
-        bad = smallest if smallest < low else largest
-        raise IndexError(f"{what}: {bad} is out of range for {of}; expected {low} to {high - 1}")
-
-
-def is_basic(index: tuple[Any, ...]) -> bool:
-    """Whether the index holds no arrays, so that NumPy gives a view."""
-    return not any(type(part) in BY_TYPE for part in index)
+__all__ = [
+    "gather",
+    "getitem",
+    "index_put",
+    "index_select",
+    "masked_select",
+    "nonzero",
+    "take",
+    "take_along_axis",
+]
 
 
 @op(
@@ -107,16 +50,17 @@ def is_basic(index: tuple[Any, ...]) -> bool:
     ],
 )
 def index_put(xp, g, index, shape):
-    """Zeros of ``shape`` with ``g`` added at ``index``; a position named twice gets both."""
-    out = xp.zeros(shape, dtype=g.dtype)
-    if not any(type(part) in BY_TYPE and part.dtype.kind != "b" for part in index):
-        out[index] = g  # no position can be named twice
+    """Zeros of ``shape`` with ``g`` added at ``index``; a position named twice gets both.
+
+    float16 is added up in float32.
+    """
+    if not may_repeat(index):
+        out = xp.zeros(shape, dtype=g.dtype)
+        out[index] = g
         return out
-    xp.add.at(out, index, g)
-    return out
-
-
-index_put.vjp(g=lambda xp, g, k: k.run(OPS["getitem"], g, index=k.index))
+    out = xp.zeros(shape, dtype=np.float32 if g.dtype == np.float16 else g.dtype)
+    add_at(xp, out, index, g)
+    return out.astype(g.dtype, copy=False)
 
 
 @op(
@@ -132,6 +76,8 @@ index_put.vjp(g=lambda xp, g, k: k.run(OPS["getitem"], g, index=k.index))
         Sample(r(2, 3), (slice(None), np.array([[2, 2], [0, -1]]))),
         Sample(r(2, 3, 4), (np.array([1, 1]), slice(None), np.array([3, 3]))),
         Sample(r(2, 3), (np.array([[True, False, True], [False, False, True]]),)),
+        Sample(r(2, 3), (np.array([[1], [0]]), np.array([True, False, True]))),
+        Sample(r(2, 3), (True, slice(None), np.array([2, 2]))),
         Sample(r(3), (2,)),
         Sample(r(3, 0), (1,)),
         Sample(r(), (None,)),
@@ -145,187 +91,228 @@ def _getitem(xp, x, index):
 
 
 _getitem.vjp(x=lambda xp, g, k: k.run(index_put, g, index=k.index, shape=k.shape_of()))
+index_put.vjp(g=lambda xp, g, k: k.run(_getitem, g, index=k.index))
 
 
 def getitem(x: Any, index: Any) -> Any:
-    """``x[index]`` with everything NumPy allows: slices, integers, None, Ellipsis, and integer or
-    boolean arrays (or tensors), mixed. A view where the index holds no arrays, else a copy."""
+    """``x[index]`` with everything NumPy allows, in any mix.
+
+    Slices, integers, None, Ellipsis, booleans, and integer or boolean arrays: tensors, NumPy
+    arrays, (nested) lists, ranges. A view where the index holds no arrays and no booleans, else a
+    copy.
+
+    Raises:
+        IndexError: a part is no index, is out of range, or does not fit the shape of ``x``.
+    """
+    x = as_tensor(x)
     index = raw_index(index, x.data)
     out = _getitem(x, index=index)
     if is_basic(index):
-        out.version = x.version
+        share_version(out, x)
     return out
 
 
-def _along(xp: Any, indices: Any, axis: int) -> tuple[Any, ...]:
-    """Index tuple that reads ``indices`` along ``axis`` and every other axis in step."""
-    n = indices.ndim
-    axis = axis % n
-    return tuple(
-        indices
-        if i == axis
-        else xp.arange(indices.shape[i]).reshape((1,) * i + (-1,) + (1,) * (n - i - 1))
-        for i in range(n)
-    )
+def as_tensor(x: Any, like: Tensor | None = None) -> Tensor:
+    """``x`` itself, or a tensor of it (on the device of ``like``)."""
+    if isinstance(x, Tensor):
+        return x
+    return tensor(x) if like is None else tensor(x, device=like.device)
+
+
+def as_integers(name: str, index: Any, x: Tensor) -> Tensor:
+    """The argument ``index`` as an integer tensor; an empty list counts as integers."""
+    if not isinstance(index, Tensor):
+        index = tensor(index, device=x.device)
+        index = index if index.size else index.astype("int64")
+    if index.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected integers, got {index.dtype}")
+    return index
+
+
+# -- one index array along an axis, the other axes in step ----------------------------------------
+
+
+def _put_in_step(g: Any, k: Any, index: Any) -> Any:
+    """Gradient of x where ``index`` was read along an axis."""
+    index = index.data if k.graph else index
+    shape = k.shape_of()
+    index = along(device_of(index).xp, index, k.axis, shape)
+    return k.run(index_put, g, index=index, shape=shape)
 
 
 @op(
     "x indices",
     name="take_along_axis",
-    keeps="indices",
+    keeps={"x": "indices"},
     formula="x at indices along an axis, all other positions in step",
     gradient="dx = zeros with g added at the indices",
     samples=lambda r: [
         Sample(r(3, 4), r.ints(4, 3, 2), 1),
         Sample(r(3, 4), r.ints(3, 5, 4), -2),
+        Sample(r(1, 4), r.ints(4, 3, 2), 1),
         Sample(r(5), r.ints(5, 3), 0),
         Sample(r(2, 3), r.ints(3, 2, 0), 1),
     ],
 )
 def _take_along_axis(xp, x, indices, axis):
     """Elements of x picked along one axis."""
-    return x[_along(xp, indices, axis)]
+    return x[along(xp, indices, axis, x.shape)]
 
 
-@_take_along_axis.vjp
-def _take_along_axis_vjp(xp: Any, g: Any, k: Any) -> Any:
-    indices = k.indices.data if k.graph else k.indices
-    index = _along(device_of(indices).xp, indices, k.axis)
-    return k.run(index_put, g, index=index, shape=k.shape_of()), None
+_take_along_axis.vjp(x=lambda xp, g, k: _put_in_step(g, k, k.indices))
 
 
-def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
+def take_along_axis(x: Any, indices: Any, axis: int | None) -> Any:
     """Pick along ``axis``: ``out[i, j] = x[i, indices[i, j]]`` for ``axis=1``.
 
-    ``indices`` are integers of the same number of axes as ``x``, and of the same lengths except
-    along ``axis``; negative ones count from the end.
+    ``indices`` are integers of the same number of axes as ``x``, and of lengths that broadcast
+    with those of ``x`` except along ``axis``; negative ones count from the end. With ``axis=None``
+    both are taken flat. (PyTorch's ``take_along_dim``, NumPy's ``take_along_axis``.)
 
     Raises:
         IndexError: an index is out of range. ValueError: shapes do not match.
     """
-    indices = indices if isinstance(indices, Tensor) else Tensor(indices, device=x.device)
-    if indices.dtype.kind not in "iu":
-        raise TypeError(f"take_along_axis: indices: expected integers, got {indices.dtype}")
-    if not -x.ndim <= axis < x.ndim:
+    x = as_tensor(x)
+    indices = as_integers("take_along_axis: indices", indices, x)
+    if axis is None:
+        return take_along_axis(reshape(x, -1), reshape(indices, -1), 0)
+    axis = check_axis("take_along_axis", axis, x.shape)
+    lengths = [n for i, n in enumerate(x.shape) if i != axis]
+    try:
+        if indices.ndim != x.ndim:
+            raise ValueError
+        given = [n for i, n in enumerate(indices.shape) if i != axis]
+        both = np.broadcast_shapes(tuple(lengths), tuple(given))
+    except ValueError:
         raise ValueError(
-            f"take_along_axis: axis: expected {-x.ndim} to {x.ndim - 1} for shape {x.shape}, got "
-            f"{axis}"
-        )
-    axis %= x.ndim
-    same = [i for i in range(x.ndim) if i != axis]
-    if indices.ndim != x.ndim or any(indices.shape[i] != x.shape[i] for i in same):
-        raise ValueError(
-            f"take_along_axis: indices: expected the shape of x, {x.shape}, except along axis "
-            f"{axis}, got {indices.shape}"
-        )
+            f"take_along_axis: indices: expected a shape that broadcasts with that of x, {x.shape},"
+            f" except along axis {axis}, got {indices.shape}"
+        ) from None
     check_range(
         "indices", indices.data, -x.shape[axis], x.shape[axis], f"axis {axis} of shape {x.shape}"
     )
+    shape = (*both[:axis], indices.shape[axis], *both[axis:])
+    if indices.shape != shape:
+        indices = broadcast_to(indices, shape)
     return _take_along_axis(x, indices, axis=axis)
 
 
-#: up to this many rows the gradient of a table is a product with a one-hot matrix: on NumPy that is
-#: several times faster than adding row by row
-_ONE_HOT_ROWS = 1024
-
-
 @op(
-    "g ids",
-    keeps="ids",
-    formula="rows of g added into a table at ids",
-    gradient="dg = the rows of the gradient at ids",
+    "x index",
+    name="gather",
+    keeps={"x": "index"},
+    formula="x at index along an axis, all other positions in step",
+    gradient="dx = zeros with g added at index",
     samples=lambda r: [
-        Sample(r(2, 3, 4), r.ints(5, 2, 3), 5),
-        Sample(r(6, 2), r.ints(3, 6), 2000),
-        Sample(r(4), r.ints(3), 3),
-        Sample(r(0, 2), r.ints(3, 0), 3),
+        Sample(r(3, 4), r.ints(4, 3, 2), 1),
+        Sample(r(3, 4), r.ints(3, 5, 2), -2),
+        Sample(r(2, 3, 4), r.ints(4, 1, 2, 6), 2),
+        Sample(r(5), r.ints(5, 3), 0),
+        Sample(r(1, 2), r.ints(1, 3, 1), 0),
+        Sample(r(2, 3), r.ints(3, 0, 3), 1),
     ],
 )
-def embedding_grad(xp, g, ids, rows, padding_idx=None):
-    """A table of ``rows`` rows, each row of ``g`` added at its id; that of ``padding_idx`` is 0."""
-    width = g.shape[-1]
-    flat_g, flat_ids = g.reshape(ids.size, width), ids.reshape(-1)
-    if rows <= _ONE_HOT_ROWS:
-        one_hot = (xp.arange(rows)[:, None] == flat_ids[None, :]).astype(g.dtype)
-        table = one_hot @ flat_g
-    else:
-        table = xp.zeros((rows, width), dtype=g.dtype)
-        xp.add.at(table, flat_ids, flat_g)
-    if padding_idx is not None:
-        table[padding_idx] = 0
-    return table
+def _gather(xp, x, index, axis):
+    """``out[i, j] = x[i, index[i, j]]`` (for axis 1), in the shape of ``index``."""
+    return x[along(xp, index, axis, x.shape)]
 
 
-def _embedding_grad_vjp(xp: Any, g: Any, k: Any) -> Any:
-    return (
-        k.run(embedding, k.ids, g, padding_idx=None)
-        if k.padding_idx is None
-        else (k.run(embedding, k.ids, g) * (k.ids != k.padding_idx)[..., None])
-    )
+_gather.vjp(x=lambda xp, g, k: _put_in_step(g, k, k.index))
 
 
-embedding_grad.vjp(g=_embedding_grad_vjp)
+def gather(x: Any, axis: int, index: Any) -> Any:
+    """``out[i, j] = x[i, index[i, j]]`` for ``axis=1``: PyTorch's ``gather``, arguments in its order.
 
-
-@op(
-    "ids weight",
-    keeps="ids",
-    formula="weight[ids]",
-    gradient="dweight = rows of g added up per id",
-    samples=lambda r: [
-        Sample(r.ints(5, 2, 3), r(5, 4)),
-        Sample(r.ints(5, 6), r(5, 2)),
-        Sample(np.array([2, 0, 2, 0]), r(3, 2), 1),
-        Sample(np.array(2), r(3, 4)),
-        Sample(r.ints(3, 0), r(3, 4)),
-    ],
-)
-def embedding(xp, ids, weight, padding_idx=None):
-    """Rows of the table ``weight`` (rows, width) at ``ids`` (any shape, integers).
-
-    The row ``padding_idx`` gets no gradient.
+    ``index`` holds integers, of as many axes as ``x``. Along the other axes it may be shorter than
+    ``x``: the rest of ``x`` is not read. Negative indices count from the end. The result has the
+    shape of ``index``; the gradient adds up where a position was read twice.
 
     Raises:
-        TypeError: ids are not integers. IndexError: an id is not in [0, rows).
+        ValueError: shapes do not match. IndexError: an index is out of range.
     """
-    if getattr(ids, "dtype", None) is None or ids.dtype.kind not in "iu":
-        raise TypeError(f"ids: expected integers, got {getattr(ids, 'dtype', type(ids).__name__)}")
-    if weight.ndim != 2:
-        raise ValueError(f"weight: expected shape (rows, width), got {weight.shape}")
-    check_range("ids", ids, 0, weight.shape[0], f"a table of {weight.shape[0]} rows")
-    return weight[ids]
+    x = as_tensor(x)
+    axis, index = check_in_step("gather", x, axis, index)
+    return _gather(x, index, axis=axis)
 
 
-embedding.vjp(
-    weight=lambda xp, g, k: k.run(
-        embedding_grad, g, k.ids, rows=k.shape_of(1)[0], padding_idx=k.padding_idx
-    )
-)
+def check_in_step(name: str, x: Tensor, axis: int, index: Any) -> tuple[int, Tensor]:
+    """Axis and index of a gather or scatter, checked against the shape of ``x``."""
+    axis = check_axis(name, axis, x.shape)
+    index = as_integers(f"{name}: index", index, x)
+    if index.ndim != x.ndim or any(
+        i != axis and n > m for i, (n, m) in enumerate(zip(index.shape, x.shape, strict=True))
+    ):
+        raise ValueError(
+            f"{name}: index: expected {x.ndim} axes, none but axis {axis} longer than that of x, "
+            f"{x.shape}, got shape {index.shape}"
+        )
+    n = x.shape[axis]
+    check_range(f"{name}: index", index.data, -n, n, f"axis {axis} of shape {x.shape}")
+    return axis, index
+
+
+# -- by getitem -----------------------------------------------------------------------------------
+
+
+def index_select(x: Any, axis: int, index: Any) -> Any:
+    """The slices of ``x`` along ``axis`` at ``index`` (integers, one axis), in that order.
+
+    PyTorch's ``index_select``. A position may be taken several times.
+    """
+    x = as_tensor(x)
+    axis = check_axis("index_select", axis, x.shape)
+    index = as_integers("index_select: index", index, x)
+    if index.ndim > 1:
+        raise ValueError(f"index_select: index: expected one axis, got shape {index.shape}")
+    return getitem(x, (slice(None),) * axis + (reshape(index, -1),))
+
+
+def take(x: Any, indices: Any, axis: int | None = None) -> Any:
+    """The elements of ``x`` at ``indices`` (integers of any shape), as NumPy's ``take``.
+
+    With an ``axis`` slices are taken along it: its place in the shape is taken by the shape of
+    ``indices``. Without one ``x`` is read flat, in C order. Negative indices count from the end.
+    """
+    x = as_tensor(x)
+    indices = as_integers("take: indices", indices, x)
+    if axis is None:
+        return getitem(reshape(x, -1), indices)
+    axis = check_axis("take", axis, x.shape)
+    return getitem(x, (slice(None),) * axis + (indices,))
+
+
+def masked_select(x: Any, mask: Any) -> Any:
+    """The elements of ``x`` where the boolean ``mask`` is True, in C order: shape (count,).
+
+    ``x`` and ``mask`` are broadcast against each other. Which elements there are is known only when
+    the mask has been read: on a GPU that waits for all work before it.
+    """
+    x = as_tensor(x)
+    mask = as_tensor(mask, x)
+    if mask.dtype.kind != "b":
+        raise TypeError(f"masked_select: mask: expected booleans, got {mask.dtype}")
+    shape = np.broadcast_shapes(x.shape, mask.shape)
+    x = x if x.shape == shape else broadcast_to(x, shape)
+    mask = mask if mask.shape == shape else broadcast_to(mask, shape)
+    return reshape(getitem(x, mask), -1)
 
 
 @op(
-    "ids",
-    name="one_hot",
-    casts=True,
-    formula="1 at position id of a new last axis, else 0",
-    samples=lambda r: [Sample(r.ints(5, 2, 3), 5), Sample(np.array(1), 3), Sample(r.ints(4, 0), 4)],
+    "x",
+    outputs=None,
+    formula="positions where x ≠ 0",
+    samples=lambda r: [
+        Sample(r.bools(3, 4)),
+        Sample(r.ints(2, 5)),
+        Sample(r(2, 3)),
+        Sample(r.bools(0, 3)),
+    ],
 )
-def _one_hot(xp, ids, num_classes, dtype="float32"):
-    """One-hot vectors of integer ids."""
-    if ids.dtype.kind not in "iu":
-        raise TypeError(f"ids: expected integers, got {ids.dtype}")
-    check_range("ids", ids, 0, num_classes, f"{num_classes} classes")
-    return (ids[..., None] == xp.arange(num_classes)).astype(dtype)
+def nonzero(xp, x):
+    """Where ``x`` is not zero (True): per axis an int64 tensor of coordinates, in C order.
 
-
-def one_hot(ids: Any, num_classes: int | None = None, dtype: Any = "float32") -> Any:
-    """``ids`` (...) integers to (..., num_classes): 1 at the id, 0 elsewhere; no gradient.
-
-    ``num_classes`` defaults to the largest id + 1.
+    As NumPy's ``nonzero``: ``x[tt.nonzero(x)]`` are these elements. No gradient.
     """
-    ids = ids if isinstance(ids, Tensor) else Tensor(ids)
-    if num_classes is None:
-        if not ids.size:
-            raise ValueError("one_hot: num_classes: expected a number, since ids is empty")
-        num_classes = int(ids.data.max()) + 1
-    return _one_hot(ids, num_classes=num_classes, dtype=dtype)
+    if not x.ndim:
+        raise ValueError("x: expected at least one axis, got shape (); use reshape(x, 1)")
+    return xp.nonzero(x)

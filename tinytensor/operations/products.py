@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Products of matrices and vectors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..samples import Sample
 from .arithmetic import add
 from .shape import swapaxes
 
-__all__ = ["linear", "matmul"]
+__all__ = ["bmm", "cross", "linear", "matmul", "mv"]
 
 
 def as_rows(x: Any) -> Any:
@@ -18,16 +18,14 @@ def as_rows(x: Any) -> Any:
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
-def _product(xp: Any, x: Any, y: Any) -> Any:
-    """x @ y, with a stack of matrices times one matrix as a single large product."""
-    if x.ndim > 2 and y.ndim == 2 and x.flags.c_contiguous and x.size:
-        return (as_rows(x) @ y).reshape(*x.shape[:-1], y.shape[-1])
-    return xp.matmul(x, y)
+def _times_one(x: Any, matrix: Any) -> Any:
+    """x @ matrix, with a stack of matrices in x, as a single large product."""
+    return (as_rows(x) @ matrix).reshape(*x.shape[:-1], matrix.shape[-1])
 
 
 @op(
     "x y",
-    keeps="x y",
+    keeps={"x": "y", "y": "x"},
     formula="x @ y",
     gradient="dx = g yᵀ, dy = xᵀ g",
     wide=True,
@@ -45,6 +43,7 @@ def _product(xp: Any, x: Any, y: Any) -> Any:
         Sample(r(1, 1), r(1, 1)),
         Sample(r(0, 3), r(3, 2)),
         Sample(r(2, 0), r(0, 3)),
+        Sample(r(2, 0, 3), r(3, 2)),
     ],
 )
 def matmul(xp, x, y):
@@ -56,10 +55,11 @@ def matmul(xp, x, y):
     if x.shape[-1] != inner:
         raise ValueError(
             f"the last axis of x ({x.shape[-1]}) and the {'second last' if y.ndim > 1 else 'only'} "
-            "axis of y "
-            f"({inner}) must be equal"
+            f"axis of y ({inner}) must be equal"
         )
-    return _product(xp, x, y)
+    if x.ndim > 2 and y.ndim == 2 and x.flags.c_contiguous:
+        return _times_one(x, y)
+    return xp.matmul(x, y)
 
 
 def _matmul_dx(xp: Any, g: Any, k: Any) -> Any:
@@ -68,7 +68,8 @@ def _matmul_dx(xp: Any, g: Any, k: Any) -> Any:
         return g[..., None] * y
     if len(k.shape_of(0)) == 1:
         return xp.matmul(y, g[..., None])[..., 0]
-    return xp.matmul(g, xp.swapaxes(y, -1, -2))
+    y = xp.swapaxes(y, -1, -2)
+    return _times_one(g, y) if y.ndim == 2 and g.ndim > 2 else xp.matmul(g, y)
 
 
 def _matmul_dy(xp: Any, g: Any, k: Any) -> Any:
@@ -88,7 +89,7 @@ matmul.vjp(x=_matmul_dx, y=_matmul_dy)
 
 @op(
     "x weight bias",
-    keeps="x weight bias",
+    keeps={"x": "weight", "weight": "x"},
     formula="x @ weightᵀ + bias",
     gradient="dx = g weight, dweight = gᵀ x, dbias = Σ g",
     wide=True,
@@ -99,6 +100,7 @@ matmul.vjp(x=_matmul_dx, y=_matmul_dy)
         Sample(r(3, 4), r(2, 4)),
         Sample(r(0, 4), r(2, 4), r(2)),
         Sample(r(1, 1), r(1, 1), r(1)),
+        Sample(r(2, 3), r(0, 3), r(0)),
     ],
 )
 def linear(xp, x, weight, bias=None):
@@ -110,10 +112,12 @@ def linear(xp, x, weight, bias=None):
     Returns:
         (..., out).
     """
-    if weight.ndim != 2 or not x.ndim or x.shape[-1] != weight.shape[1]:
+    if weight.ndim != 2:
+        raise ValueError(f"weight: expected shape (out, in), got {weight.shape}")
+    if x.shape[-1:] != weight.shape[1:]:
         raise ValueError(
-            f"weight: expected shape (out, {x.shape[-1] if x.ndim else '?'}) for x of shape "
-            f"{x.shape}, got {weight.shape}"
+            f"x: expected shape (..., {weight.shape[1]}) for a weight of shape {weight.shape}, "
+            f"got {x.shape}"
         )
     if bias is not None and bias.shape != weight.shape[:1]:
         raise ValueError(f"bias: expected shape {weight.shape[:1]}, got {bias.shape}")
@@ -128,15 +132,15 @@ def linear(xp, x, weight, bias=None):
 
 @linear.vjp
 def _linear_vjp(xp: Any, g: Any, k: Any) -> Any:
-    x, weight = k.x, k.weight
     dx = dweight = dbias = None
-    flat = as_rows(g)
+    rows = as_rows(g)
     if k.needs[0]:
-        dx = (flat @ weight).reshape(x.shape)
+        dx = (rows @ k.weight).reshape(k.shape_of(0))
     if k.needs[1]:
-        dweight = flat.T @ as_rows(x)
+        dweight = rows.T @ as_rows(k.x)
     if k.needs[2]:
-        dbias = flat.sum(axis=0)
+        # the sum over the rows; as a product with ones it takes BLAS a third of the time
+        dbias = (xp.ones_like(rows[:, :1]).T @ rows).reshape(k.shape_of(2))
     return dx, dweight, dbias
 
 
@@ -144,3 +148,58 @@ def _linear_vjp(xp: Any, g: Any, k: Any) -> Any:
 def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
     out = matmul(x, swapaxes(weight, 0, 1))
     return out if bias is None else add(out, bias)
+
+
+def mv(x: Any, y: Any) -> Any:
+    """Matrix times vector: (n, m), (m,) -> (n,)."""
+    if len(x.shape) != 2 or len(y.shape) != 1:
+        raise ValueError(f"mv: expected x (n, m) and y (m,), got {x.shape} and {y.shape}")
+    return matmul(x, y)
+
+
+def bmm(x: Any, y: Any) -> Any:
+    """Product of two stacks of matrices, one by one: (b, n, m), (b, m, p) -> (b, n, p).
+
+    Nothing broadcasts; :func:`matmul` is the same with broadcasting.
+    """
+    if len(x.shape) != 3 or len(y.shape) != 3 or x.shape[0] != y.shape[0]:
+        raise ValueError(f"bmm: expected x (b, n, m) and y (b, m, p), got {x.shape} and {y.shape}")
+    return matmul(x, y)
+
+
+@op(
+    "x y",
+    keeps={"x": "y", "y": "x"},
+    formula="x × y",
+    gradient="dx = y × g, dy = g × x",
+    samples=lambda r: [
+        Sample(r(3), r(3)),
+        Sample(r(2, 3), r(2, 3)),
+        Sample(r(3, 2), r(3, 2), 0),
+        Sample(r(4, 1, 3), r(2, 3)),
+        Sample(r(2, 3, 4), r(1, 3, 4), -2),
+        Sample(r(0, 3), r(0, 3)),
+    ],
+)
+def cross(xp, x, y, axis=-1):
+    """Cross product of vectors of length 3 along ``axis``; the other axes broadcast.
+
+    Raises:
+        ValueError: ``axis`` is not of length 3, or it counts from the front while the operands
+            have different numbers of axes, so that it would name a different one in each.
+    """
+    for name, a in (("x", x), ("y", y)):
+        if not -a.ndim <= axis < a.ndim or a.shape[axis] != 3:
+            raise ValueError(f"{name}: expected length 3 along axis {axis}, got shape {a.shape}")
+    if axis >= 0 and x.ndim != y.ndim:
+        raise ValueError(
+            f"axis: expected one that counts from the end (negative) for operands of {x.ndim} and "
+            f"{y.ndim} axes, got {axis}"
+        )
+    return xp.cross(x, y, axis=axis)
+
+
+cross.vjp(
+    x=lambda xp, g, k: xp.cross(k.y, g, axis=k.axis),
+    y=lambda xp, g, k: xp.cross(g, k.x, axis=k.axis),
+)

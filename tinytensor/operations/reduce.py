@@ -5,33 +5,75 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..registry import op
-from ..samples import Draw, Sample
+import numpy as np
 
-__all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "sum", "var"]
+from ..registry import OPS, op
+from ..samples import Draw, Sample
+from .comparison import isnan, logical_not
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "max",
+    "mean",
+    "min",
+    "nanmean",
+    "nansum",
+    "prod",
+    "sum",
+]
 
 Axis = Any
 
 
+def axes_of(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
+    """The reduced axes, counted from 0; a 0-d array has none, whatever ``axis`` says."""
+    if axis is None:
+        return tuple(range(len(shape)))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return tuple(a % len(shape) for a in axes) if shape else ()
+
+
 def keepdims_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
     """``shape`` with the reduced axes set to 1."""
-    if axis is None:
-        return (1,) * len(shape)
-    axes = (
-        {a % len(shape) for a in (axis if isinstance(axis, tuple) else (axis,))} if shape else set()
-    )
+    axes = axes_of(shape, axis)
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def reduced_shape(shape: tuple[int, ...], axis: Axis, keepdims: bool) -> tuple[int, ...]:
+    """``shape`` with the reduced axes set to 1, or left out."""
+    axes = axes_of(shape, axis)
+    return tuple(1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes)
 
 
 def count(shape: tuple[int, ...], axis: Axis) -> int:
     """How many elements are reduced into one."""
-    if axis is None:
-        return math.prod(shape)
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    return math.prod(shape[a] for a in axes) if shape else 1
+    return math.prod(shape[a] for a in axes_of(shape, axis))
 
 
-def _spread(xp: Any, g: Any, k: Any) -> Any:
+def to_rows(xp: Any, x: Any, axis: Axis) -> Any:
+    """x with the reduced axes as one last axis: (*kept, n)."""
+    axes = axes_of(x.shape, axis)
+    kept = tuple(i for i in range(x.ndim) if i not in axes)
+    return xp.reshape(
+        xp.transpose(x, kept + axes), tuple(x.shape[i] for i in kept) + (count(x.shape, axis),)
+    )
+
+
+def from_rows(xp: Any, rows: Any, shape: tuple[int, ...], axis: Axis) -> Any:
+    """An array of ``shape`` of which :func:`to_rows` made ``rows``."""
+    axes = axes_of(shape, axis)
+    order = tuple(i for i in range(len(shape)) if i not in axes) + axes
+    moved = xp.reshape(rows, tuple(shape[i] for i in order))
+    return xp.transpose(moved, tuple(order.index(i) for i in range(len(shape))))
+
+
+def spread(xp: Any, g: Any, k: Any) -> Any:
     """The output's gradient at every element it was reduced from."""
     shape = k.shape_of()
     return xp.broadcast_to(xp.reshape(g, keepdims_shape(shape, k.axis)), shape)
@@ -50,7 +92,7 @@ def _samples(r: Draw) -> list[Sample]:
     ]
 
 
-def _with_empty(r: Draw) -> list[Sample]:
+def with_empty(r: Draw) -> list[Sample]:
     return [*_samples(r), Sample(r(0, 3)), Sample(r(0, 3), 0), Sample(r(0, 3), 1)]
 
 
@@ -71,14 +113,14 @@ def _extreme(r: Draw) -> list[Sample]:
     formula="Σ x",
     gradient="dx = g, spread over the reduced axes",
     wide=True,
-    samples=_with_empty,
+    samples=with_empty,
 )
 def sum(xp, x, axis=None, keepdims=False):
     """Sum of elements over ``axis``."""
     return xp.sum(x, axis=axis, keepdims=keepdims)
 
 
-sum.vjp(x=_spread)
+sum.vjp(x=spread)
 
 
 @op(
@@ -93,47 +135,54 @@ def mean(xp, x, axis=None, keepdims=False):
     return xp.mean(x, axis=axis, keepdims=keepdims)
 
 
-mean.vjp(x=lambda xp, g, k: _spread(xp, g / count(k.shape_of(), k.axis), k))
+mean.vjp(x=lambda xp, g, k: spread(xp, g / (count(k.shape_of(), k.axis) or 1), k))
 
 
 @op(
     "x",
     keeps="x",
-    formula="Σ (x - mean x)² / (n - ddof)",
-    gradient="dx = g 2 (x - mean x) / (n - ddof)",
+    formula="Π x",
+    gradient="dx = g · (product of the other elements)",
     wide=True,
     samples=lambda r: [
-        Sample(r(3, 4)),
-        Sample(r(3, 4), 0),
-        Sample(r(3, 4), -1, True, 1),
-        Sample(r(2, 3, 4), (0, 2)),
-        Sample(r(4), None, False, 1),
+        *with_empty(r),
+        Sample(np.array([[1.5, 0.0, -2.0], [0.0, 0.0, 3.0], [0.5, 1.0, 2.0]]), 1),
+        Sample(np.array([[0.0, 2.0], [3.0, -1.0]]), (1, 0)),
     ],
 )
-def var(xp, x, axis=None, keepdims=False, ddof=0):
-    """Variance over ``axis``, dividing by ``n - ddof`` (NumPy's convention: ddof 0 by default)."""
-    centred = x - xp.mean(x, axis=axis, keepdims=True)
-    return xp.sum(centred * centred, axis=axis, keepdims=keepdims) / (count(x.shape, axis) - ddof)
+def prod(xp, x, axis=None, keepdims=False):
+    """Product of elements over ``axis``; its gradient is right at zeros too, to any order."""
+    return xp.prod(x, axis=axis, keepdims=keepdims)
 
 
-@var.vjp
-def _var_vjp(xp: Any, g: Any, k: Any) -> Any:
-    centred = k.x - xp.mean(k.x, axis=k.axis, keepdims=True)
-    return (_spread(xp, g * (2 / (count(k.shape_of(), k.axis) - k.ddof)), k) * centred,)
+def _prod_dx(xp: Any, g: Any, k: Any) -> Any:
+    """The product of the others is that of those before times that of those after.
+
+    Dividing the whole product by the element would be 0 / 0 where it is 0.
+    """
+    rows = to_rows(xp, k.x, k.axis)
+
+    def before(rows: Any) -> Any:
+        products = k.run(OPS["cumprod"], rows[..., :-1], axis=rows.ndim - 1)
+        return xp.concatenate([xp.ones_like(rows[..., :1]), products], axis=-1)
+
+    others = before(rows) * before(rows[..., ::-1])[..., ::-1]
+    return spread(xp, g, k) * from_rows(xp, others, k.shape_of(), k.axis)
 
 
-@var.reference_is
-def _var(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Any:
-    centred = x - mean(x, axis, True)
-    return sum(centred * centred, axis, keepdims) / (count(x.shape, axis) - ddof)
+prod.vjp(x=_prod_dx)
+
+
+def shared(xp: Any, g: Any, k: Any, hit: Any) -> Any:
+    """g to the elements where ``hit``, in equal parts, so that it still adds up to g."""
+    ties = xp.sum(hit, axis=k.axis, keepdims=True)
+    return xp.where(hit, xp.reshape(g, ties.shape) / ties.astype(g.dtype), 0.0)
 
 
 def _to_extreme(xp: Any, g: Any, k: Any) -> Any:
-    """g to the extreme element, shared evenly among ties so that it still adds up to g."""
-    shape = k.shape_of()
-    hit = k.x == xp.reshape(k.out, keepdims_shape(shape, k.axis))
-    ties = xp.sum(hit, axis=k.axis, keepdims=True)
-    return xp.where(hit, _spread(xp, g, k) / ties.astype(g.dtype), 0.0)
+    """g to the elements that are the extreme; where that is NaN, to those that are NaN."""
+    extreme = xp.reshape(k.out, keepdims_shape(k.shape_of(), k.axis))
+    return shared(xp, g, k, (k.x == extreme) | (k.x != k.x))
 
 
 @op(
@@ -144,11 +193,15 @@ def _to_extreme(xp: Any, g: Any, k: Any) -> Any:
     samples=_extreme,
 )
 def max(xp, x, axis=None, keepdims=False):
-    """Largest element over ``axis``; tied maxima share the gradient evenly."""
+    """Largest element over ``axis``, NaN if one is; tied maxima share the gradient evenly.
+
+    Also called ``amax``, PyTorch's name for the maximum that shares its gradient.
+    """
     return xp.max(x, axis=axis, keepdims=keepdims)
 
 
 max.vjp(x=_to_extreme)
+amax = max
 
 
 @op(
@@ -159,11 +212,15 @@ max.vjp(x=_to_extreme)
     samples=_extreme,
 )
 def min(xp, x, axis=None, keepdims=False):
-    """Smallest element over ``axis``; tied minima share the gradient evenly."""
+    """Smallest element over ``axis``, NaN if one is; tied minima share the gradient evenly.
+
+    Also called ``amin``, PyTorch's name for the minimum that shares its gradient.
+    """
     return xp.min(x, axis=axis, keepdims=keepdims)
 
 
 min.vjp(x=_to_extreme)
+amin = min
 
 
 def _positions(r: Draw) -> list[Sample]:
@@ -205,3 +262,30 @@ def any(xp, x, axis=None, keepdims=False):
 def all(xp, x, axis=None, keepdims=False):
     """Whether all elements over ``axis`` are non-zero; boolean, no gradient."""
     return xp.all(x, axis=axis, keepdims=keepdims)
+
+
+@op("x", formula="how many x ≠ 0", samples=with_empty)
+def count_nonzero(xp, x, axis=None, keepdims=False):
+    """How many elements over ``axis`` are not 0 (NaN is not); int64, no gradient."""
+    return xp.sum(x != 0, axis=axis, keepdims=keepdims)
+
+
+@op(
+    "x",
+    keeps="x",
+    formula="Σ x without NaN",
+    gradient="dx = g, 0 at NaN",
+    wide=True,
+    samples=with_empty,
+)
+def nansum(xp, x, axis=None, keepdims=False):
+    """Sum of the elements over ``axis`` that are not NaN; those that are get gradient 0."""
+    return xp.nansum(x, axis=axis, keepdims=keepdims)
+
+
+nansum.vjp(x=lambda xp, g, k: xp.where(xp.isnan(k.x), 0.0, spread(xp, g, k)))
+
+
+def nanmean(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Mean of the elements over ``axis`` that are not NaN; NaN where there are none."""
+    return nansum(x, axis, keepdims) / sum(logical_not(isnan(x)), axis, keepdims)

@@ -1,12 +1,22 @@
-"""Choosing between elements by a condition."""
+"""Choosing between elements: by a condition, by size, or by whether they are finite."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..registry import op
-from ..samples import Sample
+from ..samples import Draw, Sample, any_values, apart_pairs
 
-__all__ = ["where", "masked_fill"]
-
+__all__ = [
+    "clip",
+    "fmax",
+    "fmin",
+    "masked_fill",
+    "maximum",
+    "minimum",
+    "nan_to_num",
+    "where",
+]
 
 @op(
     "condition x y",
@@ -60,3 +70,144 @@ def masked_fill(xp, x, mask, value):
 
 
 masked_fill.vjp(x=lambda xp, g, k: xp.where(k.mask, 0.0, g))
+
+
+@op(
+    "x y",
+    keeps="x y",
+    formula="max(x, y)",
+    gradient="g to the larger, half each where equal",
+    samples=apart_pairs,
+)
+def maximum(xp, x, y):
+    """The larger of two, element by element, NaN where either is NaN.
+
+    Where they are equal, each gets half of the gradient; where the result is NaN, each gets all of
+    it, as in PyTorch.
+    """
+    return xp.maximum(x, y)
+
+
+def _to_larger(xp: Any, g: Any, a: Any, b: Any) -> Any:
+    """0 where a < b, half of g where they are equal, else g."""
+    return xp.where(a < b, 0.0, xp.where(a == b, 0.5 * g, g))
+
+
+maximum.vjp(
+    x=lambda xp, g, k: _to_larger(xp, g, k.x, k.y), y=lambda xp, g, k: _to_larger(xp, g, k.y, k.x)
+)
+
+
+@op(
+    "x y",
+    keeps="x y",
+    formula="min(x, y)",
+    gradient="g to the smaller, half each where equal",
+    samples=apart_pairs,
+)
+def minimum(xp, x, y):
+    """The smaller of two, element by element; gradients of ties and NaN as in :func:`maximum`."""
+    return xp.minimum(x, y)
+
+
+minimum.vjp(
+    x=lambda xp, g, k: _to_larger(xp, g, k.y, k.x), y=lambda xp, g, k: _to_larger(xp, g, k.x, k.y)
+)
+
+
+@op(
+    "x y",
+    keeps="x y",
+    formula="max(x, y), the number where one is NaN",
+    gradient="g to the chosen one, to x where equal",
+    samples=apart_pairs,
+)
+def fmax(xp, x, y):
+    """The larger of two, element by element; where one is NaN, the other.
+
+    The chosen one gets the gradient. Where they are equal or both NaN that is x, as in PyTorch.
+    """
+    return xp.fmax(x, y)
+
+
+def _takes_x(larger: Any, smaller: Any, y: Any) -> Any:
+    """Whether fmax or fmin chose x (only NaN differs from itself)."""
+    return (larger >= smaller) | (y != y)
+
+
+fmax.vjp(
+    x=lambda xp, g, k: xp.where(_takes_x(k.x, k.y, k.y), g, 0.0),
+    y=lambda xp, g, k: xp.where(_takes_x(k.x, k.y, k.y), 0.0, g),
+)
+
+
+@op(
+    "x y",
+    keeps="x y",
+    formula="min(x, y), the number where one is NaN",
+    gradient="g to the chosen one, to x where equal",
+    samples=apart_pairs,
+)
+def fmin(xp, x, y):
+    """The smaller of two, element by element; where one is NaN, the other. See :func:`fmax`."""
+    return xp.fmin(x, y)
+
+
+fmin.vjp(
+    x=lambda xp, g, k: xp.where(_takes_x(k.y, k.x, k.y), g, 0.0),
+    y=lambda xp, g, k: xp.where(_takes_x(k.y, k.x, k.y), 0.0, g),
+)
+
+
+@op(
+    "x",
+    keeps="x",
+    formula="min(max(x, low), high)",
+    gradient="dx = g where low <= x <= high, else 0",
+    samples=lambda r: [
+        Sample(r.apart(3, 4), -0.4, 0.6),
+        Sample(r.apart(5), 0.0),
+        Sample(r.apart(5), None, 0.3),
+        Sample(r.apart(), -1.0, 1.0),
+        Sample(r.apart(0, 2), 0.0),
+    ],
+)
+def clip(xp, x, low=None, high=None):
+    """Limit to [low, high]; either may be None. At the limits the gradient passes, at NaN it does
+    not, as in PyTorch."""
+    if low is None and high is None:
+        raise ValueError("low and high: expected at least one number, got None for both")
+    return xp.clip(x, low, high)
+
+
+def _clip_dx(xp: Any, g: Any, k: Any) -> Any:
+    inside = None
+    if k.low is not None:
+        inside = k.x >= k.low
+    if k.high is not None:
+        below = k.x <= k.high
+        inside = below if inside is None else inside & below
+    return xp.where(inside, g, 0.0)
+
+
+clip.vjp(x=_clip_dx)
+
+
+def _plain_numbers(r: Draw) -> list[Sample]:
+    return [*any_values(r), Sample(r(4), 1.0, 2.0, -2.0), Sample(r(2, 3), posinf=5.0)]
+
+
+@op(
+    "x",
+    keeps="x",
+    formula="x, with numbers for NaN, ∞ and -∞",
+    gradient="dx = g where x is finite, else 0",
+    samples=_plain_numbers,
+)
+def nan_to_num(xp, x, nan=0.0, posinf=None, neginf=None):
+    """Put numbers in place of NaN and the infinities: by default 0, the dtype's largest number and
+    its smallest. What was replaced gets no gradient."""
+    return xp.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
+
+
+nan_to_num.vjp(x=lambda xp, g, k: xp.where(xp.isfinite(k.x), g, 0.0))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..registry import op
 from ..samples import Draw, Sample
+from .axes import as_tensor, at, axes_of, axis_of, unpacked, whole, wholes
 
 __all__ = [
     "broadcast_to",
@@ -21,16 +21,7 @@ __all__ = [
     "stack",
     "swapaxes",
     "transpose",
-    "tril",
-    "triu",
 ]
-
-
-def _ints(values: tuple[Any, ...]) -> tuple[int, ...]:
-    """``f(2, 3)`` and ``f((2, 3))`` mean the same."""
-    if len(values) == 1 and isinstance(values[0], (tuple, list)):
-        values = tuple(values[0])
-    return tuple(int(v) for v in values)
 
 
 @op(
@@ -58,7 +49,7 @@ _reshape.vjp(x=lambda xp, g, k: xp.reshape(g, k.shape_of()))
 
 def reshape(x: Any, *shape: Any) -> Any:
     """The elements of ``x`` in C order in another shape; one length may be -1 and is inferred."""
-    return _reshape(x, shape=_ints(shape))
+    return _reshape(x, shape=unpacked("reshape: shape", shape))
 
 
 def _inverse(axes: tuple[int, ...] | None) -> tuple[int, ...] | None:
@@ -97,17 +88,15 @@ def transpose(x: Any, *axes: Any) -> Any:
     """The axes of ``x`` in the given order; without one, in reverse. A view."""
     if not axes or axes == (None,):
         return _transpose(x)
-    return _transpose(x, axes=_ints(axes))
+    return _transpose(x, axes=unpacked("transpose: axes", axes))
 
 
 def permute(x: Any, *axes: Any) -> Any:
     """The axes of ``x`` in the given order, all of them named: ``permute(x, 0, 2, 1)``. A view."""
-    order = _ints(axes)
-    if sorted(a % x.ndim if -x.ndim <= a < x.ndim else a for a in order) != list(range(x.ndim)):
-        raise ValueError(
-            f"permute: axes: expected each of the axes 0 to {x.ndim - 1} of shape {x.shape} once, "
-            f"got {order}"
-        )
+    x = as_tensor(x)
+    order = unpacked("permute: axes", axes)
+    if len(order) != x.ndim or len(axes_of("permute: axes", order, x.shape)) != x.ndim:
+        raise ValueError(f"permute: axes: expected each axis of shape {x.shape} once, got {order}")
     return _transpose(x, axes=order)
 
 
@@ -196,7 +185,7 @@ _broadcast_to.vjp(x=lambda xp, g, k: g)  # the engine sums over broadcast axes
 
 def broadcast_to(x: Any, *shape: Any) -> Any:
     """Repeat ``x`` along new leading axes and axes of length 1 to reach ``shape``."""
-    return _broadcast_to(x, shape=_ints(shape))
+    return _broadcast_to(x, shape=unpacked("broadcast_to: shape", shape))
 
 
 def _lists(r: Draw) -> list[Sample]:
@@ -231,7 +220,7 @@ def _concat_vjp(xp: Any, g: Any, k: Any) -> Any:
     out, start = [], 0
     for meta in k.node.in_meta:
         stop = start + meta[0][axis]
-        out.append(g[(slice(None),) * axis + (slice(start, stop),)])
+        out.append(g[at(axis, slice(start, stop))])
         start = stop
     return tuple(out)
 
@@ -250,7 +239,7 @@ def stack(xp, *xs, axis=0):
 @stack.vjp
 def _stack_vjp(xp: Any, g: Any, k: Any) -> Any:
     axis = k.axis % g.ndim
-    return tuple(g[(slice(None),) * axis + (i,)] for i in range(g.shape[axis]))
+    return tuple(g[at(axis, i)] for i in range(g.shape[axis]))
 
 
 @op(
@@ -271,9 +260,7 @@ def _split(xp, x, points, axis=0):
     """Cut along ``axis`` before each position in ``points``."""
     axis = axis % x.ndim
     edges = (0, *points, x.shape[axis])
-    return tuple(
-        x[(slice(None),) * axis + (slice(a, b),)] for a, b in zip(edges, edges[1:], strict=False)
-    )
+    return tuple(x[at(axis, slice(a, b))] for a, b in zip(edges, edges[1:], strict=False))
 
 
 _split.vjp(x=lambda xp, g, k: xp.concatenate(g, axis=k.axis))
@@ -286,44 +273,26 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> tuple[Any, ..
         sections: the length of each piece, as PyTorch's split: an integer (the last piece may be
             shorter), or a list of lengths that add up to the axis.
         axis: which axis to cut.
+
+    :func:`array_split` takes the number of pieces, or the positions to cut at.
     """
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(
-            f"split: axis: expected {-x.ndim} to {x.ndim - 1} for shape {x.shape}, got {axis}"
-        )
+    x = as_tensor(x)
+    axis = axis_of("split: axis", axis, x.shape)
     n = x.shape[axis]
-    if isinstance(sections, int):
-        if sections < 1:
-            raise ValueError(f"split: sections: expected a length >= 1, got {sections}")
-        points = tuple(range(sections, n, sections))
+    if not isinstance(sections, (tuple, list)):
+        length = whole("split: sections", sections)
+        if length < 1:
+            raise ValueError(f"split: sections: expected a length >= 1, got {length}")
+        points = tuple(range(length, n, length))
     else:
-        if int(np.sum(sections)) != n or min(sections, default=0) < 0:
+        lengths = wholes("split: sections", sections)
+        if sum(lengths) != n or min(lengths, default=0) < 0:
             raise ValueError(
                 f"split: sections: expected lengths that add up to {n}, the length of axis {axis}, "
                 f"got {list(sections)}"
             )
-        points = tuple(int(p) for p in np.cumsum(sections)[:-1])
+        if not lengths:
+            return ()
+        points = tuple(itertools.accumulate(lengths))[:-1]
     pieces: tuple[Any, ...] = _split(x, points=points, axis=axis)
     return pieces
-
-
-def _triangles(r: Draw) -> list[Sample]:
-    return [Sample(r(3, 4)), Sample(r(3, 4), 1), Sample(r(2, 3, 3), -1), Sample(r(0, 3))]
-
-
-@op("x", formula="x on and below diagonal k, else 0", gradient="dx = tril(g)", samples=_triangles)
-def tril(xp, x, k=0):
-    """Lower triangle of the last two axes: 0 above diagonal ``k``."""
-    return xp.tril(x, k)
-
-
-tril.vjp(x=lambda xp, g, k: xp.tril(g, k.k))
-
-
-@op("x", formula="x on and above diagonal k, else 0", gradient="dx = triu(g)", samples=_triangles)
-def triu(xp, x, k=0):
-    """Upper triangle of the last two axes: 0 below diagonal ``k``."""
-    return xp.triu(x, k)
-
-
-triu.vjp(x=lambda xp, g, k: xp.triu(g, k.k))
