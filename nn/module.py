@@ -22,7 +22,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import scope
+from ..hooks import RemovableHandle
 from ..tensor import Tensor
+from .hooks import ModuleHooks
 from .state import LoadResult, load
 from .summary import describe
 
@@ -71,6 +73,7 @@ class Module:
     _buffers: Mapping[
         str, bool
     ] = {}  # name -> is it saved; becomes the instance's own on first use
+    _hooks: ModuleHooks | None = None
     _name: str | None = None  # attribute name in the module that calls it, found on the first call
 
     # ---- calling -------------------------------------------------------------------------------
@@ -78,11 +81,36 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward``; the graph nodes it makes are marked as this module's for drawing."""
         with scope.enter(self, self._name or self._find_name()):
-            return self.forward(*args, **kwargs)
+            if self._hooks is None:
+                return self.forward(*args, **kwargs)
+            return self._hooks.call(self, args, kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's output; every module that is called defines it."""
         raise TypeError(f"{type(self).__name__} cannot be called: it defines no forward(self, ...)")
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, args)`` before each forward; it may return other arguments."""
+        return ModuleHooks.add(self._own_hooks().before, hook)
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after each forward; it may return another output."""
+        return ModuleHooks.add(self._own_hooks().after, hook)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` in backward through each forward.
+
+        Both are tuples with the gradient of each tensor, in order, that requires gradients among
+        the positional arguments and in the output; None where no gradient came. The hook may
+        return other input gradients.
+        """
+        return ModuleHooks.add(self._own_hooks().backward, hook)
+
+    def _own_hooks(self) -> ModuleHooks:
+        if self._hooks is None:
+            self.__dict__["_hooks"] = ModuleHooks()
+        hooks: ModuleHooks = self.__dict__["_hooks"]
+        return hooks
 
     def _find_name(self) -> str | None:
         """The path from the calling module to this one; remembered, since it seldom changes."""

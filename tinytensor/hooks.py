@@ -81,7 +81,7 @@ def run_hooks(hooks: dict[Any, Callable[..., Any]] | None, g: Any, graph: bool) 
     """The gradient after the hooks: each sees a copy, and may return another gradient.
 
     ``g`` is an array, or a Tensor where ``graph``; for an op with several outputs a list of them,
-    with None where no gradient came, which hooks see as it is and cannot replace.
+    with None where no gradient came.
     """
     if not hooks:
         return g
@@ -89,7 +89,9 @@ def run_hooks(hooks: dict[Any, Callable[..., Any]] | None, g: Any, graph: bool) 
 
     for hook in tuple(hooks.values()):
         if type(g) is list:
-            hook([p if p is None or graph else make(p.copy()) for p in g])
+            result = hook([p if p is None or graph else make(p.copy()) for p in g])
+            if result is not None:
+                g = [p if p is None or graph else p.data for p in result]
             continue
         result = hook(g if graph else make(g.copy()))
         if result is None:

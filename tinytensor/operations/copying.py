@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..device import device
-from ..registry import op
+from ..registry import op, share_version
 from ..samples import Sample, any_values
 
-__all__ = ["alias", "copy", "astype", "to_device"]
+__all__ = ["alias", "copy", "astype", "tie", "to_device"]
 
 
 @op("x", view=True, formula="x", gradient="dx = g", samples=any_values)
@@ -27,6 +27,31 @@ def copy(xp, x):
 
 
 copy.vjp(x=lambda xp, g, k: g)
+
+
+@op(
+    "*xs",
+    name="tie",
+    outputs=None,
+    formula="xs",
+    gradient="dxᵢ = gᵢ",
+    samples=lambda r: [Sample([r(2, 3), r(4)]), Sample([r()]), Sample([r(0, 2), r(2)])],
+)
+def _tie(xp, *xs):
+    """Several tensors through one node."""
+    return xs
+
+
+_tie.vjp(lambda xp, g, k: g)
+
+
+def tie(xs: Any) -> tuple[Any, ...]:
+    """The tensors of a list as they are, but as the outputs of one graph node: backward comes to it
+    once, when the gradients of all of them are complete."""
+    tied: tuple[Any, ...] = _tie(xs)
+    for out, x in zip(tied, xs, strict=True):
+        share_version(out, x)
+    return tied
 
 
 @op(

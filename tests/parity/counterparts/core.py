@@ -217,5 +217,6 @@ TORCH: dict[str, Callable[..., Any]] = {
 WITHOUT: dict[str, str] = {
     "alias": "the identity; it exists for the graph only",
     "dropout": "takes the pattern of kept elements, PyTorch's draws its own",
+    "tie": "the identity on several tensors; it exists for the graph only",
     "to_device": "moves between devices, computes nothing",
 }
