@@ -19,6 +19,7 @@ from .hooks import hooks_of, run_hooks
 from .version import Version, place
 
 if TYPE_CHECKING:
+    from .registry import Op
     from .tensor import Tensor
 
 
@@ -207,11 +208,26 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
                 r = np.asarray(r)
             fresh = r is not g and not graph
             if r.shape != shape:
-                r = unbroadcast(xp, r, shape)
+                r = _fit(op, i, xp, r, shape)
             if r.dtype != dtype:
                 r = r.astype(dtype)
             out.append((node.parents[i], r, fresh and r.base is None))
     return out
+
+
+def _fit(op: Op, operand: int, xp: Any, r: Any, shape: tuple[int, ...]) -> Any:
+    """A result summed over broadcast axes; an error names the rule that gave another shape."""
+    try:
+        fitted = unbroadcast(xp, r, shape)
+        if fitted.shape == shape:
+            return fitted
+    except ValueError:
+        pass
+    name = op.inputs[0 if op.variadic else operand]
+    raise ValueError(
+        f"backward through {op.name!r}: its rule gave a gradient of shape {r.shape} for operand "
+        f"{name!r} of shape {shape}; expected that shape, or one that it broadcasts to"
+    )
 
 
 def _changed(node: Node, name: str, version: Version, count: int) -> str:

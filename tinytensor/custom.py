@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .autograd import grad
 from .gradcheck import gradcheck, gradgradcheck
-from .random import Generator
 from .registry import OPS, Op
 from .samples import Sample
 from .tensor import Tensor, tensor
@@ -25,7 +23,7 @@ class CustomOp(Op):
         """Check the op on the given samples, or on those of its definition; returns how many.
 
         Checked are: the gradients against finite differences, first and second order (float64);
-        that float32 gives float32 and the same numbers; that arrays in another memory order give
+        that float32 gives the same numbers; that arrays in another memory order give
         the same; that no operand is written to; and for an op with a reference, that both agree.
 
         Raises:
@@ -56,14 +54,9 @@ class CustomOp(Op):
             np.array_equal(a, b, equal_nan=True) for a, b in zip(before, after, strict=True)
         ):
             raise AssertionError("forward wrote into an operand")
-        narrow, floats = _tensors(sample, np.float32)
+        narrow, _ = _tensors(sample, np.float32)
         outs = _arrays(self(*narrow, **sample.kwargs))
         for a, b in zip(outs, expected, strict=True):
-            if floats and a.dtype == np.float64:
-                raise AssertionError(
-                    "float32 operands gave float64: a NumPy scalar such as np.sqrt(2.0) widens; "
-                    "use Python's (math.sqrt)"
-                )
             np.testing.assert_allclose(a, b, 1e-3, 1e-4, err_msg="float32 differs from float64")
         other, _ = _tensors(sample, np.float64, lambda a: a.T.copy().T)
         for a, b in zip(_arrays(self(*other, **sample.kwargs)), expected, strict=True):
@@ -83,10 +76,6 @@ class CustomOp(Op):
         def fn(*_: Tensor) -> Any:
             return self(*args, **sample.kwargs)
 
-        seeds = [tensor(Generator(2).normal(y.shape)) for y in outs]
-        for x, g in zip(floats, grad(outs, floats, seeds, allow_unused=True), strict=True):
-            if g is not None and g.shape != x.shape:
-                raise AssertionError(f"gradient of shape {g.shape} for an operand {x.shape}")
         gradcheck(fn, floats)
         gradgradcheck(fn, floats, rtol=1e-4, atol=1e-6)
 

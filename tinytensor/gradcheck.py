@@ -200,6 +200,17 @@ def gradgradcheck(
     if not cotangents:
         raise ValueError("gradgradcheck: fn: no output depends on an input that requires gradients")
 
+    plain, recorded = (
+        grad(outputs(*xs), checked, cotangents, create_graph=graph, allow_unused=True)
+        for graph in (False, True)
+    )
+    for i, (a, b) in enumerate(zip(plain, recorded, strict=True)):
+        if a is not None and b is not None and not _alike(a, b):
+            raise AssertionError(
+                f"gradgradcheck: inputs[{i}]: the gradient with create_graph=True differs from the "
+                "one without: the rule computes something else on Tensors than on arrays"
+            )
+
     def gradient(*args: Tensor) -> list[Tensor]:
         outs = outputs(*args[: len(xs)])
         seeds = args[len(xs) :]
@@ -209,6 +220,13 @@ def gradgradcheck(
     return gradcheck(
         gradient, [*xs, *cotangents], eps, rtol, atol, rng, max_elements, raise_on_failure
     )
+
+
+def _alike(a: Tensor, b: Tensor) -> bool:
+    """Equal up to rounding."""
+    x, y = (t.device.to_host(t.data) for t in (a, b))
+    scale = float(np.abs(x).max(initial=0.0))
+    return bool(np.allclose(x, y, rtol=1e-7, atol=1e-9 * max(scale, 1.0), equal_nan=True))
 
 
 def _square(shape: tuple[int, ...]) -> bool:

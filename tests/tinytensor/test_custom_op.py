@@ -1,0 +1,106 @@
+"""Ops of the user's own, and the checks they can be put through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinytensor as tt
+from tinytensor.custom import CUSTOM
+
+from .helpers import close, leaf
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    yield
+    CUSTOM.clear()
+
+
+def cube(**options: Any) -> Any:
+    """x³ with a right rule, unless told otherwise."""
+    rule = options.pop("rule", lambda xp, g, k: g * 3 * k.x * k.x)
+    forward = options.pop("forward", lambda xp, x: x * x * x)
+    options.setdefault("samples", lambda r: [tt.Sample(r(3, 4)), tt.Sample(r()), tt.Sample(r(0))])
+    op = tt.custom_op("x", name="cube", keeps="x", formula="x³", **options)(forward)
+    op.vjp(x=rule)
+    return op
+
+
+def test_it_is_an_op_like_ours() -> None:
+    op = cube()
+    x = leaf([1.0, 2.0])
+    y = op(x)
+    assert y.node is not None and y.node.op.name == "cube"
+    y.sum().backward()
+    close(x.grad, [3, 12])
+    (g,) = tt.grad(op(x).sum(), x, create_graph=True)
+    close(tt.grad(g.sum(), x)[0], [6, 12])
+    assert op.check() == 3
+    assert op.check(tt.Sample(np.array([0.3]))) == 1
+    assert "cube" in str(tt.ops("cube"))
+
+
+def test_settings_and_several_operands() -> None:
+    @tt.custom_op("x y", keeps={"x": "y", "y": "x"})
+    def scaled_product(xp: Any, x: Any, y: Any, scale: float = 1.0) -> Any:
+        return scale * x * y
+
+    scaled_product.vjp(
+        x=lambda xp, g, k: k.scale * g * k.y,
+        y=lambda xp, g, k: k.scale * g * k.x,
+    )
+    x, y = leaf([[1.0], [2.0]]), leaf([3.0, 4.0])
+    scaled_product(x, y, scale=2.0).sum().backward()
+    close(x.grad, [[14], [14]])
+    close(y.grad, [6, 6])
+    assert scaled_product.check(tt.Sample(np.ones((2, 1)), np.arange(3.0), scale=0.5)) == 1
+    with pytest.raises(ValueError, match=r"no samples.*scaled_product.check\(tt.Sample"):
+        scaled_product.check()
+
+
+PLANTED = {
+    "the sign": lambda xp, g, k: -g * 3 * k.x * k.x,
+    "a factor": lambda xp, g, k: g * k.x * k.x,
+    "zero": lambda xp, g, k: g * 0.0,
+    "the shape": lambda xp, g, k: (g * 3 * k.x * k.x)[..., None],
+    "the second derivative": lambda xp, g, k: g * 3 * (k.x * k.x if xp is np else k.x),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_check_finds_a_wrong_rule(fault: str) -> None:
+    op = cube(rule=PLANTED[fault])
+    with pytest.raises((AssertionError, ValueError), match="cube|zero"):
+        op.check()
+
+
+def test_check_finds_a_forward_that_writes() -> None:
+    def forward(xp: Any, x: Any) -> Any:
+        x *= 1.5
+        return x * x * x
+
+    with pytest.raises(AssertionError, match="wrote into an operand"):
+        cube(forward=forward).check()
+
+
+def test_check_finds_a_reference_that_differs() -> None:
+    op = cube()
+    op.reference_is(lambda x: x * x)
+    with pytest.raises(AssertionError, match="differs from the reference"):
+        op.check()
+
+
+def test_check_finds_dependence_on_memory_order() -> None:
+    op = cube(forward=lambda xp, x: x * x * x + (0.0 if x.flags.c_contiguous else 1.0))
+    with pytest.raises(AssertionError, match="Fortran"):
+        op.check(tt.Sample(np.arange(6.0).reshape(2, 3)))
+
+
+def test_defining_again_replaces_but_ours_are_safe() -> None:
+    assert cube() is not cube()
+    with pytest.raises(ValueError, match="'softmax' is one of tinytensor's own"):
+        tt.custom_op("x", name="softmax")(lambda xp, x: x)
