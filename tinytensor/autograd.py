@@ -171,9 +171,9 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
                 "first; call backward(retain_graph=True) the first time, or compute the loss again"
             )
         saved = ()
-    for name, version, count in node.versions:
-        if version.count != count:
-            raise RuntimeError(_changed(node, name, version, count))
+    for i, version in enumerate(node.versions):
+        if version is not None and version.count != node.counts[i]:
+            raise RuntimeError(_changed(node, op.keys[i], version, node.counts[i]))
     if type(g) is list:
         g = _fill(node, g, graph)
     if not graph:
@@ -285,7 +285,7 @@ def _as_tensors(node: Node, saved: Sequence[Any]) -> list[Any]:
     from .tensor import Tensor, make
 
     values: list[Any] = []
-    for name, array in zip(node.op.keys, saved, strict=True):
+    for name, array, version in zip(node.op.keys, saved, node.versions, strict=True):
         if array is None or isinstance(array, (int, float, bool)):
             values.append(array)
             continue
@@ -299,7 +299,7 @@ def _as_tensors(node: Node, saved: Sequence[Any]) -> list[Any]:
             continue
         value = make(array, parent)
         # the same counter, so that a graph of the gradients notices a write to the array too
-        value.version = next((v for n, v, _ in node.versions if n == name), value.version)
+        value.version = version or value.version
         values.append(value)
     return values
 

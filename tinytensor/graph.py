@@ -29,7 +29,9 @@ class Node:
         consts: numbers and small constant tensors among the operands, by position, or None.
         in_meta: per operand (shape, dtype), or None for a number.
         needs: per operand, whether a gradient is wanted.
-        saved, versions: arrays kept for backward and the versions they had; None once freed.
+        saved: what is kept for backward, by ``op.keys``; None once freed.
+        versions, counts: for each of these the counter of writes, and where it stood; a thing that
+            nobody can write to has None and 0.
         shape, dtype: of the output (a tuple of shapes for several outputs).
         value, grad: arrays, kept for outputs of at most ``SMALL`` elements.
         scope: the module call that made it. seq: creation order. name: given by the user.
@@ -38,7 +40,7 @@ class Node:
     """
 
     __slots__ = (
-        "op", "params", "parents", "consts", "in_meta", "needs", "saved", "versions",
+        "op", "params", "parents", "consts", "in_meta", "needs", "saved", "versions", "counts",
         "shape", "dtype", "value", "grad", "scope", "seq", "name", "hooks", "where", "__weakref__",
     )  # fmt: skip
 
@@ -49,7 +51,8 @@ class Node:
     in_meta: tuple[Any, ...]
     needs: tuple[bool, ...]
     saved: tuple[Any, ...] | Dropped | None
-    versions: list[tuple[str, Any, int]]
+    versions: tuple[Any, ...]
+    counts: tuple[int, ...]
     shape: Any
     dtype: Any
     scope: Any

@@ -228,7 +228,7 @@ class Op:
         out = make(result, node)
         if self.view:
             share_version(out, args[0])
-        self._keep(node, args, arrays, out, extras)
+        self._keep(node, args, arrays, out, extras, (None,) * len(extras))
         return out
 
     def _of_bytes(self, xp: Any, arrays: list[Any], settings: dict[str, Any]) -> Any:
@@ -282,31 +282,30 @@ class Op:
         arrays: Sequence[Any],
         out: Tensor | None,
         extras: tuple[Any, ...],
+        extra_versions: Sequence[Version | None],
     ) -> None:
         """Hand the node the arrays its backward needs, with the versions they have now."""
-        saved: list[Any] = []
-        versions: list[tuple[str, Version, int]] = []
-        for name, i in self._kept_inputs:
-            saved.append(arrays[i])
-            arg = args[i]
-            if isinstance(arg, Tensor):
-                versions.append((name, arg.version, arg.version.count))
-        if self._keeps_out:
-            assert out is not None
-            saved.append(out.data)
-            versions.append(("out", out.version, out.version.count))
-        saved += extras
-        if self.selective:
-            unread = {
-                key
-                for key, readers in zip(self.keys, self._readers, strict=True)
-                if not any(node.needs[i] for i in readers)
-            }
-            if unread:
-                saved = [None if k in unread else a for k, a in zip(self.keys, saved, strict=True)]
-                versions = [v for v in versions if v[0] not in unread]
-        node.saved = tuple(saved)
-        node.versions = versions
+        node.saved = node.versions = node.counts = ()
+        if self.keys:
+            saved: list[Any] = []
+            versions: list[Version | None] = []
+            for _, i in self._kept_inputs:
+                saved.append(arrays[i])
+                arg = args[i]
+                versions.append(arg.version if isinstance(arg, Tensor) else None)
+            if self._keeps_out:
+                assert out is not None
+                saved.append(out.data)
+                versions.append(out.version)
+            saved += extras
+            versions += extra_versions
+            if self.selective:
+                for n, readers in enumerate(self._readers):
+                    if not any(node.needs[i] for i in readers):
+                        saved[n] = versions[n] = None
+            node.saved = tuple(saved)
+            node.versions = tuple(versions)
+            node.counts = tuple([0 if v is None else v.count for v in versions])
         for observe in grad_mode.observers:
             observe(node)
 
@@ -330,14 +329,13 @@ class Op:
             node = self._node(args, arrays, settings)
             node.shape = tuple(r.shape for r in results)
             node.dtype = tuple(r.dtype for r in results)
-            self._keep(node, args, arrays, None, extras)
             outs = tuple(
                 make(r, pick(node, i, r) if r.dtype.kind == "f" else None)
                 for i, r in enumerate(results)
             )
-            for name, extra in zip(self._extras, extras, strict=True):
-                # an output that is kept: a later write to it must be noticed too
-                node.versions += [(name, o.version, 0) for o in outs if o.data is extra]
+            # an output that is kept: a later write to it must be noticed too
+            kept = [next((o.version for o in outs if o.data is e), None) for e in extras]
+            self._keep(node, args, arrays, None, extras, kept)
         if self.view:
             for out in outs:
                 share_version(out, args[0])
@@ -425,8 +423,7 @@ def pick(node: Node, index: int, array: Any) -> Node:
     out.consts = None
     out.in_meta = ((array.shape, array.dtype),)
     out.needs = (True,)
-    out.saved = ()
-    out.versions = []
+    out.saved = out.versions = out.counts = ()
     out.shape = array.shape
     out.dtype = array.dtype
     if array.size <= SMALL:
