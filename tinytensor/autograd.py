@@ -98,8 +98,10 @@ def backward(
         for parent, r, fresh in results:
             if on_path is None or parent in on_path:
                 add(parent, r, fresh)
-        if not retain_graph:
-            node.saved = None
+        if not retain_graph and node.saved:
+            # numbers are no memory: a graph that keeps nothing else can be walked again
+            if any(hasattr(a, "dtype") for a in node.saved):
+                node.saved = None
 
     if targets is not None:
         keys = [t if t.node is None else t.node for t in targets]
@@ -164,13 +166,10 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
     if isinstance(saved, Dropped):
         saved = node.saved = saved.recompute(node)
     if saved is None:
-        if op.keys:
-            raise RuntimeError(
-                f"backward through {op.name!r} a second time, but its saved arrays were freed by "
-                "the "
-                "first; call backward(retain_graph=True) the first time, or compute the loss again"
-            )
-        saved = ()
+        raise RuntimeError(
+            f"backward through {op.name!r} a second time, but its saved arrays were freed by the "
+            "first; call backward(retain_graph=True) the first time, or compute the loss again"
+        )
     for i, version in enumerate(node.versions):
         if version is not None and version.count != node.counts[i]:
             raise RuntimeError(_changed(node, op.keys[i], version, node.counts[i]))

@@ -7,7 +7,7 @@ What was computed from x before still has the old numbers: they are saved in arr
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .version import Version, is_shared
 
@@ -30,9 +30,21 @@ def check_recordable(x: Tensor, what: str, instead: str) -> None:
         )
 
 
-def owns_memory(x: Tensor) -> bool:
-    """Whether nothing else (a view, a graph, the caller) refers to the array of ``x``."""
-    return sys.getrefcount(x.data) == 2  # the tensor and the argument of this call
+def set_at(x: Tensor, index: tuple[Any, ...], value: Any) -> None:
+    """``x[index] = value`` as a node of the graph.
+
+    The array is copied if anything else may read it again (a graph that saved it, the caller), and
+    else written to, so that filling a tensor row by row takes one pass over it and not one each.
+    """
+    from .operations import scatters
+    from .operations.indices import is_basic
+
+    # referred to by the tensor and by the argument of this call, and by nothing else
+    alone = sys.getrefcount(x.data) == 2
+    if alone and is_basic(index):
+        become(x, scatters._index_set(x, value, index=index, overwrite=True))
+    else:
+        become(x, scatters.index_set(x, value, index))
 
 
 def become(x: Tensor, out: Tensor) -> None:

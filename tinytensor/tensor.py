@@ -311,7 +311,7 @@ class Tensor(Operators):
         try:
             if self.is_recorded(value):
                 inplace.check_recordable(self, what, instead)
-                inplace.become(self, ops.index_set(self, value, where))
+                inplace.set_at(self, where, value)
                 return
             self.data[where] = value.data if isinstance(value, Tensor) else value
         except ValueError as error:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
+from tinytensor.device import Device
 
 from .helpers import close, const, leaf
 
@@ -62,11 +63,120 @@ WRITES: dict[str, Callable[[tt.Tensor], object]] = {
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_writing_where_a_graph_is_recorded_raises_with_advice(write: str) -> None:
-    for target in (leaf([1.0, 2.0]), leaf([1.0, 2.0]) * 1.0):
-        with pytest.raises(RuntimeError, match="no_grad|where|detach|new tensor"):
-            WRITES[write](target)
-        close(target, [1.0, 2.0])
+def test_writing_to_a_leaf_that_wants_a_gradient_raises_with_advice(write: str) -> None:
+    target = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError, match=r"leaf that requires gradients.*tt.no_grad\(\)"):
+        WRITES[write](target)
+    close(target, [1.0, 2.0])
+
+
+#: each write to y = 3x with x = [1, 2], what y is then, and the gradient of Σ y [1, 10]
+RECORDED = {
+    "setitem": ([5, 6], [0, 30]),
+    "+=": ([4, 7], [3, 30]),
+    "*=": ([6, 12], [6, 60]),
+    "-=": ([2, 5], [3, 30]),
+    "/=": ([1.5, 3], [1.5, 15]),
+    "copy_": ([5, 6], [0, 0]),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_write_inside_a_graph_is_recorded(write: str) -> None:
+    x = leaf([1.0, 2.0])
+    y = x * 3.0
+    before = y * y  # has saved the old numbers
+    WRITES[write](y)
+    value, gradient = RECORDED[write]
+    close(y, value)
+    (y * const([1.0, 10.0])).sum().backward()
+    close(x.grad, gradient)
+    x.zero_grad()
+    before.sum().backward()
+    close(x.grad, [18, 36])
+
+
+def test_what_is_written_gets_its_gradient() -> None:
+    out, v = const(np.zeros((3, 2))), leaf([1.0, 2.0])
+    out[1] = v * v
+    out[2, 0] = v[1] * 5.0
+    assert out.requires_grad and not out.is_leaf
+    close(out, [[0, 0], [1, 4], [10, 0]])
+    (out * const([[1.0, 1.0], [1.0, 10.0], [100.0, 1.0]])).sum().backward()
+    close(v.grad, [2, 40 + 500])
+
+
+def test_filling_row_by_row_reads_what_was_written() -> None:
+    w, n = leaf(0.5), 6
+    h = const(np.zeros((n, 2)))
+    h[0] = w * const([1.0, 2.0])
+    for t in range(1, n):
+        h[t] = h[t - 1] * w + 1.0
+    expected, slope = np.zeros((n, 2)), np.zeros((n, 2))
+    expected[0], slope[0] = [0.5, 1.0], [1.0, 2.0]
+    for t in range(1, n):
+        expected[t] = expected[t - 1] * 0.5 + 1
+        slope[t] = slope[t - 1] * 0.5 + expected[t - 1]
+    close(h, expected)
+    h.sum().backward()
+    close(w.grad, slope.sum())
+
+
+def test_filling_does_not_copy_each_time(device: Device) -> None:
+    v = leaf(np.ones(100))
+    out = const(np.zeros((50, 100)))
+    out[0] = v
+    array = out.data
+    del array  # a second reference would make the next write copy
+    places = []
+    for i in range(1, 50):
+        out[i] = v
+        places.append(id(out.data))
+    if device.xp is np:
+        assert len(set(places)) == 1
+    kept = out.data
+    out[0] = v * 2.0
+    assert out.data is not kept
+    close(kept[0], np.ones(100))
+    out.sum().backward()
+    close(v.grad, np.full(100, 51.0))
+
+
+def test_a_boolean_and_an_integer_index_are_recorded() -> None:
+    x = leaf([1.0, 2.0, 3.0])
+    y = x * 1.0
+    y[np.array([True, False, True]) if y.device.name == "cpu" else y > 1.5] = 0.0
+    assert y.node is not None and y.node.op.name == "index_set"
+    z = x * 1.0
+    z[tt.tensor([0, 0, 2])] = x[:2].sum()
+    close(z, [3, 2, 3])
+    z.sum().backward()
+    close(x.grad, [2, 3, 0])
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_write_that_another_tensor_would_see_is_refused(write: str) -> None:
+    for view in (lambda y: y[0], lambda y: y.T, lambda y: y.detach(), lambda y: y.reshape(2, 1)):
+        y = leaf([1.0, 2.0]) * 3.0
+        other = view(y)
+        with pytest.raises(RuntimeError, match=r"shares the memory of x.*(tt.at|x = x|new tensor)"):
+            WRITES[write](y)
+        close(y, [3.0, 6.0])
+        with pytest.raises(RuntimeError, match="shares the memory"):
+            other += 1.0 if other.requires_grad else leaf(1.0)
+        del other  # nobody looks any more
+        WRITES[write](y)
+
+
+def test_a_recorded_write_keeps_the_name_and_second_order() -> None:
+    x = leaf([2.0])
+    y = x * x
+    y.name = "y"
+    y *= x
+    assert y.name == "y" and y.node is not None and y.node.name == "y"
+    (g,) = tt.grad(y.sum(), x, create_graph=True)
+    close(g, [12])
+    close(tt.grad(g.sum(), x)[0], [12])
 
 
 @pytest.mark.parametrize("write", WRITES)
