@@ -119,6 +119,11 @@ class Operators:
         return ops.swapaxes(self, -1, -2)
 
 
+for _name, _method in list(vars(Operators).items()):
+    if callable(_method):  # in Python's own messages: Tensor.sum() got an unexpected ...
+        _method.__qualname__ = f"Tensor.{_name}"
+
+
 def _in_place(x: Any, other: Any, symbol: str, operation: Any) -> Any:
     """``x += other``: recorded inside a graph; where none is recorded, a write to x's memory."""
     what = f"x {symbol}= y"

@@ -14,11 +14,12 @@ from .device import BY_TYPE, Device, device, device_of
 from .grad_mode import grad_mode, set_grad_enabled
 from .graph import Node
 from .hooks import RemovableHandle
+from .interop import NumpyProtocols
 from .operators import Operators
 from .version import Version, share
 
 
-class Tensor(Operators):
+class Tensor(Operators, NumpyProtocols):
     """An n-dimensional array with an optional history for reverse-mode differentiation.
 
     Make one with :func:`tinytensor.tensor` or a creation function such as ``tt.zeros``.
@@ -33,22 +34,13 @@ class Tensor(Operators):
     """
 
     __slots__ = (
-        "data",
-        "grad",
-        "requires_grad",
-        "node",
-        "version",
-        "_name",
-        "holder",
-        "hooks",
+        "data", "_grad", "requires_grad", "node", "version", "_name", "holder", "hooks",
         "__weakref__",
-    )
-    # makes `ndarray op Tensor` ask the Tensor instead of looping over it
-    __array_ufunc__ = None
+    )  # fmt: skip
     __hash__ = object.__hash__
 
     data: Any
-    grad: Tensor | None
+    _grad: Tensor | None
     requires_grad: bool
     node: Node | None
     version: Version
@@ -62,7 +54,7 @@ class Tensor(Operators):
         name: str | None = None,
     ):
         self.data = as_array(data, dtype, device)
-        self.grad = None
+        self._grad = None
         self.node = None
         self.version = Version()
         self._name = name
@@ -108,6 +100,18 @@ class Tensor(Operators):
     def is_leaf(self) -> bool:
         """True where no recorded op made it: gradients of such tensors end up in ``grad``."""
         return self.node is None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """Gradient accumulated by ``backward``: a Tensor of this shape and dtype, or None."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and not (isinstance(value, Tensor) and value.shape == self.shape):
+            got = f"shape {value.shape}" if isinstance(value, Tensor) else type(value).__name__
+            raise TypeError(f"grad: expected None or a Tensor of shape {self.shape}, got {got}")
+        self._grad = value
 
     @property
     def name(self) -> str | None:
@@ -382,7 +386,7 @@ def make(array: Any, node: Any = None, kind: type[Tensor] = Tensor) -> Tensor:
     """A tensor around an existing array (no copy, no checks); ``node`` puts it into a graph."""
     out = kind.__new__(kind)
     out.data = array
-    out.grad = None
+    out._grad = None
     out.node = node
     out.requires_grad = node is not None
     out.version = Version()

@@ -1,0 +1,82 @@
+"""How tensors meet NumPy: its operators become tensor operators, its functions say what to use."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import tree
+
+#: ufuncs that are the operators of ndarrays (`array + tensor`), and the ops that they are here
+_OPERATORS = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "power": "pow",
+    "floor_divide": "floor_divide",
+    "remainder": "remainder",
+    "matmul": "matmul",
+    "equal": "equal",
+    "not_equal": "not_equal",
+    "less": "less",
+    "less_equal": "less_equal",
+    "greater": "greater",
+    "greater_equal": "greater_equal",
+    "bitwise_and": "logical_and",
+    "bitwise_or": "logical_or",
+    "bitwise_xor": "logical_xor",
+}
+
+
+class NumpyProtocols:
+    """Mixin of Tensor: what happens when NumPy is handed a tensor."""
+
+    __slots__ = ()
+
+    requires_grad: bool
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from . import operations
+
+        name = ufunc.__name__
+        if method != "__call__" or kwargs:
+            how = f"np.{name}.{method}" if method != "__call__" else f"np.{name} with out="
+            raise TypeError(
+                f"{how}: a NumPy array cannot take the result of a tensor; write a = a + t instead "
+                "of a += t, or use t.detach().numpy()"
+            )
+        if name not in _OPERATORS:
+            raise TypeError(_advice(name))
+        return getattr(operations, _OPERATORS[name])(*inputs)
+
+    def __array_function__(
+        self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        given = [x for x in tree.leaves([args, kwargs]) if isinstance(x, NumpyProtocols)]
+        if any(x.requires_grad for x in given):
+            raise TypeError(_advice(func.__name__))
+
+        def plain(x: Any) -> Any:
+            return np.asarray(x) if isinstance(x, NumpyProtocols) else x
+
+        return func(*tree.map_leaves(plain, args), **tree.map_leaves(plain, kwargs))
+
+
+def _advice(name: str) -> str:
+    """What to use instead of a NumPy function."""
+    import tinytensor
+
+    ours = getattr(tinytensor, name, None)
+    if callable(ours) and not inspect.isclass(ours):
+        return (
+            f"np.{name} would lose the graph of a tensor; use tt.{name}, or give NumPy "
+            "t.detach().numpy()"
+        )
+    return (
+        f"np.{name} does not take a tensor that is part of a graph, and tinytensor has no function "
+        "of this name; give NumPy t.detach().numpy()"
+    )
