@@ -13,6 +13,7 @@ from typing import Any as _Any
 
 from . import allocator as _allocator
 from . import cuda, operations, random, registry
+from . import hints as _hints
 from .anomaly import detect_anomaly
 from .autograd import grad
 from .catalogue import explain, ops
@@ -70,7 +71,8 @@ def __getattr__(name: str) -> _Any:
     """``tt.nn``, ``tt.models`` and ``tt.train``: imported on first use."""
     if name in ("nn", "models", "train"):
         return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    advice = _hints.hint(name, _hints.OF_PACKAGE, __all__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice}")
 
 
 # in a source checkout nn/, models/ and train/ stand beside this folder; installed, they are in it

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .device import BY_TYPE, default_device, device_of
+from .hints import OF_OP, hint
 from .tensor import Tensor, tensor
 
 if TYPE_CHECKING:
@@ -52,7 +53,10 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
             raise TypeError(f"{op.name}: argument {name!r} was given twice")
     for name, value in (*zip(op.setting_names, rest, strict=False), *kwargs.items()):
         if name not in op.setting_names:
-            raise TypeError(f"{op.name}: unknown argument {name!r}; expected {op.__signature__}")
+            raise TypeError(
+                f"{op.name}: unknown argument {name!r}; expected {op.__signature__}"
+                f"{hint(name, OF_OP, op.setting_names)}"
+            )
         settings[name] = tuple(value) if isinstance(value, list) else value
     for name in op.required:
         if name not in settings:

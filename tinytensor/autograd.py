@@ -15,7 +15,7 @@ from .anomaly import check_finite
 from .device import device_of
 from .grad_mode import enable_grad, grad_mode, set_grad_enabled
 from .graph import Dropped, Kept, Node
-from .hooks import hooks_of, run_hooks
+from .hooks import run_hooks
 from .version import Version, place
 
 if TYPE_CHECKING:
@@ -106,12 +106,12 @@ def backward(
     if targets is not None:
         keys = [t if t.node is None else t.node for t in targets]
         for key in {k for k in keys if k not in found and k in grads}:
-            found[key] = run_hooks(hooks_of(key), grads[key], create_graph)
+            found[key] = run_hooks(key.hooks, grads[key], create_graph)
         return [found.get(k) for k in keys]
     for leaf in leaves.values():
         g = grads.get(leaf)
         if g is not None:
-            hooks = hooks_of(leaf)
+            hooks = leaf.hooks
             changed = run_hooks(hooks, g, create_graph)
             _accumulate(leaf, changed, id(leaf) in owned and not hooks, create_graph)
     return []

@@ -33,12 +33,6 @@ class RemovableHandle:
         self.remove()
 
 
-def hooks_of(key: Any) -> dict[Any, Callable[..., Any]] | None:
-    """The hooks on a node or on a leaf tensor, where it has any."""
-    hooks: dict[Any, Callable[..., Any]] | None = getattr(key, "hooks", None)
-    return hooks
-
-
 def _hooks_for(x: Tensor, what: str) -> dict[Any, Callable[..., Any]]:
     if not x.requires_grad:
         raise RuntimeError(
@@ -46,9 +40,9 @@ def _hooks_for(x: Tensor, what: str) -> dict[Any, Callable[..., Any]]:
             "will ever come; set requires_grad=True first"
         )
     key: Any = x if x.node is None else x.node
-    hooks = hooks_of(key)
-    if hooks is None:
-        hooks = key.hooks = {}
+    if key.hooks is None:
+        key.hooks = {}
+    hooks: dict[Any, Callable[..., Any]] = key.hooks
     return hooks
 
 

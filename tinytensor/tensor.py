@@ -13,6 +13,7 @@ from .convert import DEFAULT_DTYPE, as_array, names_device
 from .device import BY_TYPE, Device, device, device_of
 from .grad_mode import grad_mode, set_grad_enabled
 from .graph import Node
+from .hints import OF_TENSOR, hint
 from .hooks import RemovableHandle
 from .interop import NumpyProtocols
 from .operators import Operators
@@ -41,6 +42,7 @@ class Tensor(Operators, NumpyProtocols):
 
     data: Any
     _grad: Tensor | None
+    hooks: dict[Any, Callable[..., Any]] | None
     requires_grad: bool
     node: Node | None
     version: Version
@@ -54,7 +56,7 @@ class Tensor(Operators, NumpyProtocols):
         name: str | None = None,
     ):
         self.data = as_array(data, dtype, device)
-        self._grad = None
+        self._grad = self.hooks = None
         self.node = None
         self.version = Version()
         self._name = name
@@ -365,6 +367,11 @@ class Tensor(Operators, NumpyProtocols):
         host = self.device.to_host(self.data)
         return _unpickle, (type(self), host, self.requires_grad, self.device.name, self._name)
 
+    def __getattr__(self, name: str) -> Any:
+        """Only called for a name that does not exist: says what it is called here."""
+        advice = hint(name, OF_TENSOR, [n for n in dir(type(self)) if not n.startswith("_")])
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{advice}")
+
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and self.size == 1 else format(repr(self), spec)
 
@@ -386,7 +393,7 @@ def make(array: Any, node: Any = None, kind: type[Tensor] = Tensor) -> Tensor:
     """A tensor around an existing array (no copy, no checks); ``node`` puts it into a graph."""
     out = kind.__new__(kind)
     out.data = array
-    out._grad = None
+    out._grad = out.hooks = None
     out.node = node
     out.requires_grad = node is not None
     out.version = Version()
