@@ -1,7 +1,9 @@
 """Losses, as functions and as modules.
 
-A prediction and its target must have the same shape: broadcasting (N, 1) against (N,) would
-average a table of N x N differences without a word, so it is refused.
+The functions are the engine's losses (``tt.mse_loss`` and so on) for targets that may also be
+arrays or nested lists: these are put beside the prediction, in its dtype and on its device. A
+prediction and its target must have the same shape: broadcasting (N, 1) against (N,) would average a
+table of N x N differences without a word, so it is refused.
 """
 
 from __future__ import annotations
@@ -11,38 +13,34 @@ from typing import Any
 import numpy as np
 
 from .. import operations, tensor
+from ..operations.loss import REDUCTIONS, check_reduction
 from ..tensor import Tensor
 from .module import Module
 
-_REDUCTIONS = ("mean", "sum", "none")
+
+def _beside(prediction: Tensor, target: Any) -> Tensor:
+    """``target`` as a Tensor on the device and in the dtype of ``prediction``, if it is none."""
+    if isinstance(target, Tensor):
+        return target
+    return tensor(np.asarray(target, dtype=prediction.dtype), device=prediction.device)
 
 
-def _check_reduction(reduction: str) -> str:
-    if reduction not in _REDUCTIONS:
-        raise ValueError(f"reduction: expected one of {_REDUCTIONS}, got {reduction!r}")
-    return reduction
+def _factor(prediction: Tensor, weight: Any) -> Any:
+    """A weight as an operand: None and numbers as they are, the rest beside the prediction."""
+    if weight is None or isinstance(weight, (int, float)):
+        return weight
+    return _beside(prediction, weight)
 
 
-def _reduce(loss: Tensor, reduction: str) -> Tensor:
-    if _check_reduction(reduction) == "none":
-        return loss
-    return loss.mean() if reduction == "mean" else loss.sum()
-
-
-def _same_shape(prediction: Tensor, target: Any, name: str = "target") -> Tensor:
-    """``target`` as a Tensor beside ``prediction``, of the same shape."""
-    if not isinstance(target, Tensor):
-        target = tensor(np.asarray(target, dtype=prediction.dtype), device=prediction.device)
-    if target.shape != prediction.shape:
-        raise ValueError(
-            f"{name}: expected the prediction's shape {prediction.shape}, got {target.shape}; "
-            "reshape one of them"
-        )
-    return target
+def _ids(prediction: Tensor, target: Any) -> Tensor:
+    """Integer targets as a Tensor on the device of ``prediction``."""
+    if isinstance(target, Tensor):
+        return target
+    return tensor(np.asarray(target), device=prediction.device)
 
 
 def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
-    """(prediction - target)^2.
+    """(prediction - target)^2: see ``tt.mse_loss``.
 
     Args:
         prediction: any shape.
@@ -52,19 +50,26 @@ def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor
     Raises:
         ValueError: the shapes differ.
     """
-    difference = prediction - _same_shape(prediction, target)
-    return _reduce(difference * difference, reduction)
+    return operations.mse_loss(prediction, _beside(prediction, target), reduction=reduction)
 
 
 def l1_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     """abs(prediction - target); arguments as :func:`mse_loss`."""
-    return _reduce(operations.abs(prediction - _same_shape(prediction, target)), reduction)
+    return operations.l1_loss(prediction, _beside(prediction, target), reduction=reduction)
+
+
+def smooth_l1_loss(
+    prediction: Tensor, target: Any, beta: float = 1.0, reduction: str = "mean"
+) -> Tensor:
+    """The absolute error, a parabola where it is below ``beta``: see ``tt.smooth_l1_loss``."""
+    target = _beside(prediction, target)
+    return operations.smooth_l1_loss(prediction, target, beta=beta, reduction=reduction)
 
 
 def huber_loss(
     prediction: Tensor, target: Any, delta: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """d^2 / 2 where abs(d) <= delta, delta (abs(d) - delta / 2) outside: Huber, 1964.
+    """d^2 / 2 where abs(d) <= delta, delta (abs(d) - delta / 2) outside: see ``tt.huber_loss``.
 
     Args:
         prediction: any shape; ``d`` is its difference from ``target``.
@@ -72,15 +77,28 @@ def huber_loss(
         delta: > 0, where the square turns into a line.
         reduction: "mean", "sum" or "none".
     """
-    if not delta > 0:
-        raise ValueError(f"delta: expected a number > 0, got {delta!r}")
-    size = operations.abs(prediction - _same_shape(prediction, target))
-    inner = operations.minimum(size, delta)
-    return _reduce(inner * (size - 0.5 * inner), reduction)
+    target = _beside(prediction, target)
+    return operations.huber_loss(prediction, target, delta=delta, reduction=reduction)
+
+
+def binary_cross_entropy(
+    prediction: Tensor, target: Any, reduction: str = "mean", weight: Any = None
+) -> Tensor:
+    """-y log(p) - (1 - y) log(1 - p), logarithms cut off at -100: ``tt.binary_cross_entropy``."""
+    return operations.binary_cross_entropy(
+        prediction,
+        _beside(prediction, target),
+        _factor(prediction, weight),
+        reduction=reduction,
+    )
 
 
 def binary_cross_entropy_with_logits(
-    logits: Tensor, target: Any, reduction: str = "mean", pos_weight: Any = None
+    logits: Tensor,
+    target: Any,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+    weight: Any = None,
 ) -> Tensor:
     """-y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)), finite for every finite x.
 
@@ -88,73 +106,80 @@ def binary_cross_entropy_with_logits(
         logits: x, any shape.
         target: y in [0, 1], the same shape.
         reduction: "mean", "sum" or "none".
-        pos_weight: factor of the first term; broadcasts against x.
+        pos_weight: factor of the first term; broadcasts to the shape of x.
+        weight: factor of the whole; broadcasts to the shape of x.
     """
-    y = _same_shape(logits, target)
-    # log(1 + e^-x) = max(-x, 0) + log(1 + e^-|x|). At x = 0 the gradient is right because max
-    # splits a tie evenly and abs has slope 0 there.
-    softplus = operations.maximum(-logits, 0.0) + operations.log(
-        1.0 + operations.exp(-operations.abs(logits))
+    return operations.binary_cross_entropy_with_logits(
+        logits,
+        _beside(logits, target),
+        _factor(logits, weight),
+        _factor(logits, pos_weight),
+        reduction=reduction,
     )
-    if pos_weight is None:
-        return _reduce((1.0 - y) * logits + softplus, reduction)
-    if not isinstance(pos_weight, Tensor):
-        pos_weight = tensor(np.asarray(pos_weight, dtype=logits.dtype), device=logits.device)
-    weight = 1.0 + (pos_weight - 1.0) * y
-    return _reduce((1.0 - y) * logits + weight * softplus, reduction)
+
+
+def kl_div(
+    log_probs: Tensor, target: Any, log_target: bool = False, reduction: str = "mean"
+) -> Tensor:
+    """target (log target - log_probs): see ``tt.kl_div``.
+
+    The default "mean" divides by the number of entries; "batchmean" is the divergence as defined.
+    """
+    target = _beside(log_probs, target)
+    return operations.kl_div(log_probs, target, log_target=log_target, reduction=reduction)
 
 
 def nll_loss(
-    log_probs: Tensor, target: Any, ignore_index: int = -100, reduction: str = "mean"
+    log_probs: Tensor,
+    target: Any,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    weight: Any = None,
 ) -> Tensor:
-    """-log_probs[..., target]: what cross-entropy does after log_softmax.
+    """-log_probs[..., target]: what cross-entropy does after log_softmax, see ``tt.nll_loss``.
 
     Args:
         log_probs: (..., C).
         target: integers (...), each 0 .. C - 1 or ``ignore_index``.
-        ignore_index: targets that do not count; the mean is over the others (0 if none).
+        ignore_index: targets that do not count; the mean is over the others (NaN if none).
         reduction: "mean", "sum" or "none".
+        weight: (C,) how much each class counts, or None.
 
     Raises:
-        ValueError: shapes differ.
-        IndexError: a target is no class.
+        ValueError: shapes differ. IndexError: a target is no class. TypeError: or no integer.
     """
-    ids = (
-        target
-        if isinstance(target, Tensor)
-        else tensor(np.asarray(target), device=log_probs.device)
+    return operations.nll_loss(
+        log_probs,
+        _ids(log_probs, target),
+        _factor(log_probs, weight),
+        ignore_index=ignore_index,
+        reduction=reduction,
     )
-    if ids.shape != log_probs.shape[:-1] or not np.issubdtype(ids.dtype, np.integer):
-        raise ValueError(
-            f"target: expected integers of shape {log_probs.shape[:-1]}, got {ids.dtype} of shape "
-            f"{ids.shape}"
-        )
-    classes = log_probs.shape[-1]
-    host = ids.numpy()
-    counts = host != ignore_index
-    wrong = host[counts & ((host < 0) | (host >= classes))]
-    if wrong.size:
-        raise IndexError(f"target: class {wrong[0]} is outside 0 .. {classes - 1}")
-    keep = tensor(counts, device=log_probs.device)
-    picks = tensor(np.where(counts, host, 0)[..., None], device=log_probs.device)
-    picked = operations.take_along_axis(log_probs, picks, axis=-1).squeeze(-1)
-    loss = operations.where(keep, -picked, 0.0)
-    if reduction == "mean":
-        return loss.sum() / max(int(counts.sum()), 1)
-    return _reduce(loss, reduction)
 
 
 class _Loss(Module):
+    _reductions = REDUCTIONS
+
     def __init__(self, reduction: str = "mean"):
-        self.reduction = _check_reduction(reduction)
+        check_reduction(reduction, self._reductions)
+        self.reduction = reduction
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""
         return f"reduction={self.reduction!r}"
 
+    def _weight(self, name: str, value: Any) -> None:
+        """Keep a weight: a number as it is, an array as a buffer, which moves with the module."""
+        if isinstance(value, (int, float)):
+            setattr(self, name, value)
+            return
+        if value is not None and not isinstance(value, Tensor):
+            value = tensor(value)
+        self.register_buffer(name, value)
+
 
 class CrossEntropyLoss(_Loss):
-    """Cross-entropy of softmax(logits) and integer targets.
+    """Cross-entropy of softmax(logits) and integer targets or probabilities.
 
     The classes are the **last** axis of the logits, whatever comes before: (..., C) and (...).
 
@@ -162,20 +187,27 @@ class CrossEntropyLoss(_Loss):
         ignore_index: targets with this value do not count.
         reduction: "mean" over the targets that count, "sum", or "none".
         label_smoothing: share of the target spread evenly over all classes.
+        weight: (C,) how much each class counts, or None.
     """
 
     def __init__(
-        self, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
+        self,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+        weight: Any = None,
     ):
         super().__init__(reduction)
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
+        self._weight("weight", weight)
 
     def forward(self, logits: Tensor, target: Any) -> Tensor:
         """(..., C), integers (...) -> a scalar, or (...) without reduction."""
         return operations.cross_entropy(
             logits,
-            target,
+            _ids(logits, target),
+            self.weight,
             ignore_index=self.ignore_index,
             label_smoothing=self.label_smoothing,
             reduction=self.reduction,
@@ -185,13 +217,14 @@ class CrossEntropyLoss(_Loss):
 class NLLLoss(_Loss):
     """See :func:`nll_loss`."""
 
-    def __init__(self, ignore_index: int = -100, reduction: str = "mean"):
+    def __init__(self, ignore_index: int = -100, reduction: str = "mean", weight: Any = None):
         super().__init__(reduction)
         self.ignore_index = ignore_index
+        self._weight("weight", weight)
 
     def forward(self, log_probs: Tensor, target: Any) -> Tensor:
         """(..., C), integers (...) -> a scalar, or (...) without reduction."""
-        return nll_loss(log_probs, target, self.ignore_index, self.reduction)
+        return nll_loss(log_probs, target, self.ignore_index, self.reduction, self.weight)
 
 
 class MSELoss(_Loss):
@@ -210,6 +243,18 @@ class L1Loss(_Loss):
         return l1_loss(prediction, target, self.reduction)
 
 
+class SmoothL1Loss(_Loss):
+    """See :func:`smooth_l1_loss`."""
+
+    def __init__(self, beta: float = 1.0, reduction: str = "mean"):
+        super().__init__(reduction)
+        self.beta = beta
+
+    def forward(self, prediction: Tensor, target: Any) -> Tensor:
+        """Equal shapes -> a scalar, or that shape without reduction."""
+        return smooth_l1_loss(prediction, target, self.beta, self.reduction)
+
+
 class HuberLoss(_Loss):
     """See :func:`huber_loss`."""
 
@@ -222,13 +267,42 @@ class HuberLoss(_Loss):
         return huber_loss(prediction, target, self.delta, self.reduction)
 
 
+class BCELoss(_Loss):
+    """See :func:`binary_cross_entropy`; :class:`BCEWithLogitsLoss` is the better choice."""
+
+    def __init__(self, reduction: str = "mean", weight: Any = None):
+        super().__init__(reduction)
+        self._weight("weight", weight)
+
+    def forward(self, prediction: Tensor, target: Any) -> Tensor:
+        """Equal shapes -> a scalar, or that shape without reduction."""
+        return binary_cross_entropy(prediction, target, self.reduction, self.weight)
+
+
 class BCEWithLogitsLoss(_Loss):
     """See :func:`binary_cross_entropy_with_logits`."""
 
-    def __init__(self, reduction: str = "mean", pos_weight: Any = None):
+    def __init__(self, reduction: str = "mean", pos_weight: Any = None, weight: Any = None):
         super().__init__(reduction)
-        self.pos_weight = pos_weight
+        self._weight("pos_weight", pos_weight)
+        self._weight("weight", weight)
 
     def forward(self, logits: Tensor, target: Any) -> Tensor:
         """Equal shapes -> a scalar, or that shape without reduction."""
-        return binary_cross_entropy_with_logits(logits, target, self.reduction, self.pos_weight)
+        return binary_cross_entropy_with_logits(
+            logits, target, self.reduction, self.pos_weight, self.weight
+        )
+
+
+class KLDivLoss(_Loss):
+    """See :func:`kl_div`; ``reduction="batchmean"`` is the divergence as it is defined."""
+
+    _reductions = ("batchmean", *REDUCTIONS)
+
+    def __init__(self, reduction: str = "mean", log_target: bool = False):
+        super().__init__(reduction)
+        self.log_target = log_target
+
+    def forward(self, log_probs: Tensor, target: Any) -> Tensor:
+        """Equal shapes -> a scalar, or that shape without reduction."""
+        return kl_div(log_probs, target, self.log_target, self.reduction)

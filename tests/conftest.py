@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ import tinytensor as tt
 from tinytensor.device import Device, register
 
 from . import strict
+from .parity import summary
 
 # Same examples on every run and machine; HYPOTHESIS_PROFILE=search looks for new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=60, database=None)
@@ -76,3 +78,13 @@ def _seed() -> Iterator[None]:
     tt.random.manual_seed(0)
     yield
     assert tt.is_grad_enabled(), "the test left gradient recording off"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What became of PyTorch's samples (parity/opinfo), where they were run."""
+    reports = [r for s in ("passed", "failed") for r in terminalreporter.getreports(s)]
+    found = summary.rows(reports)
+    if found:
+        terminalreporter.section("PyTorch's own samples", sep="-")
+        for line in summary.lines(found):
+            terminalreporter.write_line(line)

@@ -116,11 +116,11 @@ def test_nll_follows_log_softmax(reduction: str, rng: np.random.Generator) -> No
 
 def test_nll_errors() -> None:
     logs = double(np.zeros((2, 3)))
-    with pytest.raises(IndexError, match=r"target: class 3 is outside 0 \.\. 2"):
+    with pytest.raises(IndexError, match=r"target: 3 is out of range for 3 classes"):
         nn.nll_loss(logs, [0, 3])
     with pytest.raises(ValueError, match=r"target: expected integers of shape \(2,\)"):
         nn.nll_loss(logs, [0, 1, 2])
-    assert nn.nll_loss(logs, [-100, -100]).item() == 0
+    assert math.isnan(nn.nll_loss(logs, [-100, -100]).item()), "the mean of nothing"
     with pytest.raises(ValueError, match="delta: expected a number > 0"):
         nn.huber_loss(logs, logs, delta=0)
 

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import tinytensor as tt
+from tinytensor.device import Device
 
 from .helpers import close, const, grad_of, host, leaf
+from .indices_drawn import as_given, mixed_indices, places, shapes
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -123,6 +125,109 @@ def test_any_integer_index(data: st.DataObject, shape: tuple[int, ...]) -> None:
     check(np.arange(float(np.prod(shape))).reshape(shape), index)
 
 
+@settings(max_examples=400)
+@given(data=st.data(), shape=shapes)
+def test_any_index_that_numpy_takes(data: st.DataObject, shape: tuple[int, ...]) -> None:
+    """Values and gradients in any mix; what NumPy refuses is refused."""
+    index = data.draw(mixed_indices(shape))
+    given_index = data.draw(as_given(index))
+    values = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+    if places(shape, index) is None:
+        with pytest.raises((IndexError, ValueError)):
+            leaf(values)[given_index]
+        return
+    check(values, given_index, index)
+
+
+SINGLE: dict[str, tuple[Any, Any]] = {
+    "True": (True, True),
+    "False": (False, False),
+    "boolean tensor without axes": (lambda: const(True, bool), True),
+    "boolean beside an array": ((True, [0, 1]), (True, [0, 1])),
+    "list of booleans": ([True, False], [True, False]),
+    "nested list of booleans": ([[True, False, True], [False] * 3], None),
+    "tuple inside": (((0, 1), slice(None), (3, 3)), None),
+    "range": (range(1, -1, -1), None),
+    "ranges": ((range(2), range(2)), None),
+    "integer tensor without axes": (lambda: const(1, np.int64), 1),
+    "integer array without axes": (np.array(-1), -1),
+    "unsigned": (np.array([1, 0], np.uint8), None),
+    "slice to tensors": (lambda: slice(const(0, np.int64), const(1, np.int64)), slice(0, 1)),
+    "list of tensors": (lambda: [const(1, np.int64), const(0, np.int64)], [1, 0]),
+    "nested empty list": ([[], []], None),
+    "empty list of a mask's length": (np.zeros((2, 3, 4), bool), None),
+    "mask of two axes": (VALUES[..., 0] > 9, None),
+    "mask of the last two axes": ((..., VALUES[0] > 5), None),
+    "mask between": ((0, [True, False, True], slice(1, None)), None),
+    "two masks": (([True, True], slice(None), [True, False, False, True]), None),
+    "mask and integers": (([True, True], [2, 2]), None),
+    "None between arrays": (([0, 1], None, [2, 2]), None),
+    "integer and array around": ((0, slice(None), [1, 1]), None),
+    "arrays around an ellipsis of no axes": ((slice(None), [0, 2], ..., [1, 1]), None),
+    "out of range, but nothing is read": (([9], []), None),
+    "out of range, but False": (([9], False), None),
+    "out of range, but a mask of nothing": (([9], [False] * 3), None),
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_kinds_of_index(name: str) -> None:
+    given_index, numpy_index = SINGLE[name]
+    given_index = given_index() if callable(given_index) else given_index
+    check(VALUES, given_index, given_index if numpy_index is None else numpy_index)
+
+
+def test_a_mask_of_an_empty_axis_is_no_integer_index() -> None:
+    x = leaf(np.zeros((0, 3)))
+    assert x[np.zeros((0, 3), bool)].shape == (0,)
+    assert x[np.zeros(0, bool)].shape == (0, 3)
+    assert x[[]].shape == (0, 3)
+
+
+def test_repeated_positions_add_up() -> None:
+    # report C15
+    x = leaf([10.0, 20.0, 30.0])
+    (x[[0, 0, 2]] * const([1.0, 2.0, 4.0])).sum().backward()
+    close(x.grad, [3, 0, 4])
+    x = leaf(np.zeros((2, 2)))
+    x[[0, 0, 1], [1, 1, 0]].sum().backward()
+    close(x.grad, [[0, 2], [1, 0]])
+    x = leaf(np.zeros((2, 3)))
+    x[:, [2, 2]].sum().backward()
+    close(x.grad, [[0, 0, 2], [0, 0, 2]])
+
+
+def test_a_later_write_to_the_index_moves_no_gradient() -> None:
+    for index in (const([0, 1], np.int64), np.array([0, 1]), const([0, 1], np.int64).data):
+        x = leaf([1.0, 2.0, 3.0])
+        y = x[index]
+        (index.data if isinstance(index, tt.Tensor) else index)[1] = 2
+        y.sum().backward()
+        close(x.grad, [1, 1, 0])
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "float": (1.0, "got float"),
+    "float list": ([0.5, 1.0], "integers or booleans, got float64"),
+    "empty float array": (np.zeros(0), "integers or booleans, got float64"),
+    "string": ("a", "got str"),
+    "ragged": ([[0], [1, 2]], "evenly nested"),
+    "too many": ((0, 0, 0, 0), "too many indices"),
+    "two ellipses": ((..., 0, ...), "ellipsis"),
+    "mask of another shape": (np.ones((3, 3), bool), "3"),
+    "arrays that do not broadcast": (([0, 1], [0, 1, 2]), "broadcast"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_index_is_refused(name: str, device: Device) -> None:
+    index, words = BAD[name]
+    with pytest.raises(IndexError) as error:
+        leaf(VALUES)[index]
+    if device.name != "cuda":  # CuPy has its own words for some
+        assert words in str(error.value)
+
+
 @pytest.mark.parametrize("bad", [3, -4])
 def test_out_of_range_raises_on_every_device(bad: int) -> None:
     """CuPy wraps such an index silently; an engine must not."""
@@ -174,6 +279,42 @@ def test_embedding_padding_row_gets_no_gradient() -> None:
     close(out, [[2, 3], [4, 5], [2, 3], [0, 1]])
     out.sum().backward()
     close(w.grad, [[1, 1], [0, 0], [1, 1], [0, 0]])
+
+
+@pytest.mark.parametrize("padding", [1, -3])
+def test_embedding_padding_row_to_second_order(padding: int) -> None:
+    """A negative padding row counts from the end, in every derivative."""
+    ids = const([1, 2, 1, 0], np.int64)
+    w = leaf(np.arange(8.0).reshape(4, 2))
+    out = tt.embedding(ids, w, padding_idx=padding)
+    (g,) = tt.grad((out**3).sum(), w, create_graph=True)
+    close(g, [[0, 3], [0, 0], [48, 75], [0, 0]])
+    (h,) = tt.grad(g.sum(), w)
+    close(h, [[0, 6], [0, 0], [24, 30], [0, 0]])
+
+
+@pytest.mark.parametrize("bad", [4, -5])
+def test_embedding_padding_row_out_of_range(bad: int) -> None:
+    with pytest.raises(ValueError, match=f"padding_idx: expected -4 to 3 .*got {bad}"):
+        tt.embedding(const([0], np.int64), leaf(np.zeros((4, 2))), padding_idx=bad)
+
+
+@pytest.mark.parametrize("rows", [2, 3000])
+def test_embedding_in_float16_is_added_up_in_float32(rows: int) -> None:
+    w = tt.tensor(np.zeros((rows, 1), np.float16), requires_grad=True)
+    tt.embedding(const(np.zeros(5000), np.int64), w).sum().backward()
+    assert grad_of(w).dtype == np.float16
+    assert grad_of(w)[0] == 5000 and not grad_of(w)[1:].any()
+
+
+@pytest.mark.parametrize("rows", [3, 3000])
+def test_embedding_of_no_width_or_no_ids(rows: int) -> None:
+    for ids, width in ((np.array([[0, 2]]), 0), (np.zeros((2, 0), int), 3)):
+        w = leaf(np.ones((rows, width)))
+        out = tt.embedding(const(ids, np.int64), w)
+        assert out.shape == (*ids.shape, width)
+        out.sum().backward()
+        close(w.grad, np.zeros((rows, width)))
 
 
 def test_embedding_of_many_repeats_in_float32(rng: np.random.Generator) -> None:

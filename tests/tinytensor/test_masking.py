@@ -149,6 +149,64 @@ def test_masked_fill() -> None:
     close(z.grad, [0, 7])
 
 
+@pytest.mark.parametrize("shape, mask_shape", [((2, 3), (2, 3)), ((2, 1), (3,)), ((), ()), ((), 4)])
+def test_masked_select(shape: tuple, mask_shape: tuple, rng: np.random.Generator) -> None:
+    """Both sides broadcast; the gradient adds up over what was broadcast."""
+    values, mask = rng.normal(size=shape), rng.random(mask_shape) < 0.7
+    full, where = np.broadcast_arrays(values, mask)
+    x = leaf(values)
+    y = tt.masked_select(x, const(mask, bool))
+    close(y, full[where])
+    upstream = rng.normal(size=y.shape)
+    y.backward(const(upstream))
+    spread = np.zeros(full.shape)
+    spread[where] = upstream
+    axes = tuple(i - len(shape) for i in range(len(shape)) if shape[i] != spread.shape[i])
+    spread = spread.sum(axis=tuple(range(spread.ndim - len(shape)))) if not axes else spread
+    close(x.grad, spread.sum(axis=axes, keepdims=True) if axes else spread)
+
+
+def test_masked_select_of_nothing() -> None:
+    x = leaf(np.ones((2, 3)))
+    y = tt.masked_select(x, const(np.zeros((2, 3)), bool))
+    assert y.shape == (0,)
+    y.sum().backward()
+    close(x.grad, np.zeros((2, 3)))
+    assert tt.masked_select(leaf(np.zeros((0, 3))), const(np.zeros(3), bool)).shape == (0,)
+
+
+def test_masked_scatter(rng: np.random.Generator) -> None:
+    """Source elements in C order; those that no place is left for get no gradient."""
+    values, source = rng.normal(size=(2, 3)), rng.normal(size=(2, 2))
+    mask = np.array([True, False, True])
+    x, s = leaf(values), leaf(source)
+    y = tt.masked_scatter(x, const(mask, bool), s)
+    expected = values.copy()
+    expected[:, mask] = source
+    close(y, expected)
+    upstream = rng.normal(size=(2, 3))
+    y.backward(const(upstream))
+    close(x.grad, np.where(mask, 0, upstream))
+    close(s.grad, upstream[:, mask])
+    row, s = leaf([1.0, 2.0, 3.0]), leaf([5.0, 6.0, 7.0])
+    z = tt.masked_scatter(row, const([[True, False, False], [False, False, True]], bool), s)
+    close(z, [[5, 2, 3], [1, 2, 6]])
+    (z * const([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).sum().backward()
+    close(row.grad, [4, 7, 3])
+    close(s.grad, [1, 6, 0])
+
+
+def test_masks_are_booleans_and_sources_long_enough() -> None:
+    x = leaf([1.0, 2.0])
+    for fn in (tt.masked_select, lambda x, m: tt.masked_scatter(x, m, x)):
+        with pytest.raises(TypeError, match="mask: expected booleans, got int64"):
+            fn(x, const([0, 1], np.int64))
+        with pytest.raises(ValueError, match="mask"):
+            fn(x, const([True, False, True], bool))
+    with pytest.raises(ValueError, match="at least 2 elements.*got 1"):
+        tt.masked_scatter(x, const([True, True], bool), const([1.0]))
+
+
 def test_where_takes_values_from_both_sides() -> None:
     a, b = leaf([1.0, 2.0, 3.0]), leaf([[10.0], [20.0]])
     condition = const([[True, False, True], [False, False, True]], bool)

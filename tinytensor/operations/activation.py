@@ -1,4 +1,8 @@
-"""Activation functions: fused forward and backward, each with its composition from primitives."""
+"""Smooth activation functions; those with kinks are in :mod:`.piecewise`.
+
+The fused ones have a hand-written forward and backward and their composition from primitives. What
+needs more range or more digits in between than float16 has, is ``wide``.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +10,24 @@ import math
 from typing import Any
 
 from ..registry import op
-from ..samples import Draw, Sample, kinked
-from .exponential import erf
-from .select import where
+from ..samples import Draw, Sample
+from .arithmetic import abs
+from .exponential import erf, exp, log1p
+from .select import maximum
 from .trigonometric import tanh
 
-__all__ = ["gelu", "relu", "sigmoid", "silu"]
+__all__ = ["gelu", "log_sigmoid", "mish", "sigmoid", "silu", "softplus", "softsign"]
 
 
 def _any(r: Draw) -> list[Sample]:
     return [Sample(r(3, 4)), Sample(3 * r(2, 1, 3)), Sample(r()), Sample(r(0, 3))]
 
 
-@op("x", keeps="out", formula="max(x, 0)", gradient="dx = g where x > 0, else 0", samples=kinked)
-def relu(xp, x):
-    """Rectified linear unit; gradient 0 at 0."""
-    return xp.maximum(x, 0)
-
-
-relu.vjp(x=lambda xp, g, k: g * (k.out > 0))
-
-
-@relu.reference_is
-def _relu(x: Any) -> Any:
-    return where(x > 0, x, 0.0)
-
-
 @op("x", keeps="out", formula="1 / (1 + e⁻ˣ)", gradient="dx = g out (1 - out)", samples=_any)
 def sigmoid(xp, x):
     """Logistic function; does not overflow for any x."""
     small = xp.exp(-xp.abs(x))
-    return xp.where(x >= 0, 1, small) / (1 + small)
+    return xp.maximum(small, x >= 0) / (1 + small)  # 1 or small over 1 + small
 
 
 sigmoid.vjp(x=lambda xp, g, k: g * (k.out * (1 - k.out)))
@@ -50,6 +41,71 @@ def _sigmoid(x: Any) -> Any:
 @op(
     "x",
     keeps="x",
+    wide=True,
+    formula="ln sigmoid(x) = min(x, 0) - ln(1 + e^-|x|)",
+    gradient="dx = g sigmoid(-x)",
+    samples=_any,
+)
+def log_sigmoid(xp, x):
+    """Logarithm of the sigmoid, finite where the sigmoid itself has become 0."""
+    return xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x)))
+
+
+log_sigmoid.vjp(x=lambda xp, g, k: g * k.run(sigmoid, -k.x))
+
+
+@op(
+    "x",
+    keeps="x",
+    wide=True,
+    formula="ln(1 + e^(beta x)) / beta, x where beta x > threshold",
+    gradient="dx = g sigmoid(beta x), g where beta x > threshold",
+    samples=lambda r: [
+        *_any(r),
+        Sample(r(3, 4), 2.0),
+        Sample(r.apart(2, 3), 3.0, 0.5),
+        Sample(30 * r.apart(4), beta=0.7),
+        Sample(r(3), beta=-1.5),
+    ],
+)
+def softplus(xp, x, beta=1.0, threshold=20.0):
+    """Smooth form of relu (Dugas et al. 2000); linear above the threshold, as in PyTorch."""
+    if not beta:
+        raise ValueError(f"beta: expected a number other than 0, got {beta}")
+    scaled = x * beta
+    curve = xp.log1p(xp.exp(-xp.abs(scaled))) * (scaled <= threshold)
+    return (xp.maximum(scaled, 0) + curve) / beta
+
+
+@softplus.vjp
+def _softplus_vjp(xp: Any, g: Any, k: Any) -> Any:
+    scaled = k.x * k.beta
+    slope = k.run(sigmoid, scaled)
+    return (g * (slope + (1 - slope) * (scaled > k.threshold)),)
+
+
+@op(
+    "x",
+    keeps="x",
+    formula="x / (1 + |x|)",
+    gradient="dx = g / (1 + |x|)²",
+    samples=_any,
+)
+def softsign(xp, x):
+    """Like tanh with slower tails (Bergstra et al. 2009)."""
+    return x / (1 + xp.abs(x))
+
+
+@softsign.vjp
+def _softsign_vjp(xp: Any, g: Any, k: Any) -> Any:
+    scale = 1 + xp.abs(k.x)
+    return (g / scale / scale,)  # the square alone would overflow in float16
+
+
+@op(
+    "x",
+    keeps="x",
+    wide=True,
     formula="x · sigmoid(x)",
     gradient="dx = g s (1 + x (1 - s)), s = sigmoid(x)",
     samples=_any,
@@ -70,6 +126,42 @@ def _silu(x: Any) -> Any:
     return x * sigmoid(x)
 
 
+@op(
+    "x",
+    keeps="x",
+    wide=True,
+    formula="x tanh(ln(1 + eˣ))",
+    gradient="dx = g (t + x (1 - t²) sigmoid(x)), t = tanh(ln(1 + eˣ))",
+    samples=_any,
+)
+def mish(xp, x):
+    """x · tanh(softplus(x)) (Misra 2019, arXiv:1908.08681)."""
+    return x * _mish_parts(xp, x)[-1]
+
+
+def _mish_parts(xp: Any, x: Any) -> tuple[Any, Any, Any]:
+    """e = eˣ, d = e² + 2e + 2, and tanh(ln(1 + e)) = (e² + 2e) / d: one exponential in all.
+
+    From x = 40 on the tanh is 1 in every dtype, and eˣ squared would soon overflow.
+    """
+    e = xp.exp(xp.minimum(x, 40))
+    n = e * (e + 2)
+    d = n + 2
+    return e, d, n / d
+
+
+@mish.vjp
+def _mish_vjp(xp: Any, g: Any, k: Any) -> Any:
+    e, d, t = _mish_parts(xp, k.x)
+    # (1 - t²) sigmoid(x) = 4 e (1 + e) / d²
+    return (g * (t + xp.minimum(k.x, 40) * (4 * e * (1 + e) / d / d)),)
+
+
+@mish.reference_is
+def _mish(x: Any) -> Any:
+    return x * tanh(maximum(x, 0) + log1p(exp(-abs(x))))
+
+
 _C = math.sqrt(2 / math.pi)
 _A = 0.044715
 
@@ -77,6 +169,7 @@ _A = 0.044715
 @op(
     "x",
     keeps="x",
+    wide=True,
     formula="x Φ(x), or 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³)))",
     gradient="dx = g (Φ(x) + x φ(x))",
     samples=lambda r: [

@@ -152,7 +152,7 @@ reciprocal.vjp(x=lambda xp, g, k: -g * k.out * k.out)
 
 @op("x", keeps="x", formula="|x|", gradient="dx = g sign x", samples=kinked)
 def abs(xp, x):
-    """Absolute value; gradient 0 at 0."""
+    """Absolute value; gradient 0 at 0, and NaN at NaN (PyTorch: 0)."""
     return xp.abs(x)
 
 

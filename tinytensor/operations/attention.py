@@ -36,6 +36,11 @@ def causal_mask(rows: int, columns: int, where: str, dtype: str = "bool") -> Any
     return dev.xp.where(allowed, 0.0, -math.inf).astype(dtype)
 
 
+def _scale(q: Any, scale: float | None) -> float:
+    """What scores are multiplied by: 1 / √d by default (vectors of length 0 have scores 0)."""
+    return 1 / math.sqrt(max(1, q.shape[-1])) if scale is None else scale
+
+
 @op(
     "q k v mask keep",
     name="scaled_dot_product_attention",
@@ -56,11 +61,13 @@ def causal_mask(rows: int, columns: int, where: str, dtype: str = "bool") -> Any
         Sample(r(1, 4), r(3, 4), r(3, 4), None, None, True),
         Sample(r(2, 3, 4), r(2, 3, 4), r(2, 3, 4), None, r.bools(2, 3, 3), True, 0.5, 0.3),
         Sample(r(2, 3, 4), r(1, 3, 4), r(3, 4)),
+        Sample(r(2, 3, 4), r(2, 0, 4), r(2, 0, 4)),
+        Sample(r(2, 3, 0), r(2, 4, 0), r(2, 4, 2)),
     ],
 )
 def _attention(xp, q, k, v, mask=None, keep=None, is_causal=False, dropout=0.0, scale=None):
     """Attention with an optional mask and an optional dropout pattern ``keep``."""
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scale = _scale(q, scale)
     scores = xp.matmul(q * scale, xp.swapaxes(k, -1, -2))
     if is_causal:
         # adding a cached matrix of 0 and -inf is in place, and faster than a selection
@@ -76,7 +83,7 @@ def _attention(xp, q, k, v, mask=None, keep=None, is_causal=False, dropout=0.0, 
 @_attention.vjp
 def _attention_vjp(xp: Any, g: Any, k: Any) -> Any:
     q, key, v, w = k.q, k.k, k.v, k.weights
-    scale = 1 / math.sqrt(q.shape[-1]) if k.scale is None else k.scale
+    scale = _scale(q, k.scale)
     dq = dk = dv = dmask = None
     kept = 1 / (1 - k.dropout)
     if k.needs[2]:
@@ -111,7 +118,7 @@ def _attention_reference(
     dropout: float = 0.0,
     scale: float | None = None,
 ) -> Any:
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scale = _scale(q, scale)
     scores = matmul(q, swapaxes(k, -1, -2)) * scale
     if is_causal:
         scores = where(
@@ -148,7 +155,8 @@ def scaled_dot_product_attention(
         scale: defaults to ``1 / sqrt(d)``.
 
     Returns:
-        (..., queries, dv). A query with every key masked gives zeros, and zero gradients.
+        (..., queries, dv). A query with every key masked, or without any key, gives zeros, and
+        zero gradients.
     """
     tensors = [t if isinstance(t, Tensor) else Tensor(t) for t in (q, k, v)]
     q, k, v = tensors

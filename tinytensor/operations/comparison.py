@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from ..registry import op
-from ..samples import any_values, broadcasting_pairs, kinked
+from ..samples import Draw, Sample, any_values, broadcasting_pairs, kinked
 
 __all__ = [
+    "allclose",
     "equal",
     "greater",
     "greater_equal",
+    "isclose",
     "isfinite",
+    "isinf",
     "isnan",
     "less",
     "less_equal",
@@ -70,3 +73,37 @@ def isfinite(xp, x):
 def isnan(xp, x):
     """Whether x is NaN; boolean, no gradient."""
     return xp.isnan(x)
+
+
+@op("x", formula="x is ∞ or -∞", samples=any_values)
+def isinf(xp, x):
+    """Whether x is infinite, of either sign; boolean, no gradient."""
+    return xp.isinf(x)
+
+
+def _near_pairs(r: Draw) -> list[Sample]:
+    x = r(3, 4)
+    return [
+        *broadcasting_pairs(r),
+        Sample(x, x + 1e-4 * r(3, 4), 1e-4, 5e-5),
+        Sample(x, x * (1 + 1e-4 * r(4)), rtol=1e-4, equal_nan=True),
+    ]
+
+
+@op("x y", formula="|x - y| <= atol + rtol |y|", samples=_near_pairs)
+def isclose(xp, x, y, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """Whether x is as good as y; boolean, no gradient.
+
+    Infinities are close to themselves only, NaN to nothing, or with ``equal_nan`` to NaN.
+    """
+    return xp.isclose(xp.asarray(x), xp.asarray(y), rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+def allclose(
+    x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Whether all elements of x and y, broadcast, are close (see :func:`isclose`): a Python bool.
+
+    True for operands without elements.
+    """
+    return bool(isclose(x, y, rtol, atol, equal_nan).data.all())

@@ -221,11 +221,12 @@ _gather.vjp(x=lambda xp, g, k: _put_in_step(g, k, k.index))
 
 
 def gather(x: Any, axis: int, index: Any) -> Any:
-    """``out[i, j] = x[i, index[i, j]]`` for ``axis=1``: PyTorch's ``gather``, arguments in its order.
+    """``out[i, j] = x[i, index[i, j]]`` for ``axis=1``.
 
-    ``index`` holds integers, of as many axes as ``x``. Along the other axes it may be shorter than
-    ``x``: the rest of ``x`` is not read. Negative indices count from the end. The result has the
-    shape of ``index``; the gradient adds up where a position was read twice.
+    PyTorch's ``gather``, arguments in its order. ``index`` holds integers, of as many axes as
+    ``x``. Along the other axes it may be shorter than ``x``: the rest of ``x`` is not read.
+    Negative indices count from the end. The result has the shape of ``index``; the gradient adds up
+    where a position was read twice.
 
     Raises:
         ValueError: shapes do not match. IndexError: an index is out of range.
@@ -287,14 +288,25 @@ def masked_select(x: Any, mask: Any) -> Any:
     ``x`` and ``mask`` are broadcast against each other. Which elements there are is known only when
     the mask has been read: on a GPU that waits for all work before it.
     """
+    x, mask = broadcast_mask("masked_select", x, mask)
+    return reshape(getitem(x, mask), -1)
+
+
+def broadcast_mask(name: str, x: Any, mask: Any) -> tuple[Tensor, Tensor]:
+    """A tensor and a boolean mask for it, both in the shape that they broadcast to."""
     x = as_tensor(x)
     mask = as_tensor(mask, x)
     if mask.dtype.kind != "b":
-        raise TypeError(f"masked_select: mask: expected booleans, got {mask.dtype}")
-    shape = np.broadcast_shapes(x.shape, mask.shape)
-    x = x if x.shape == shape else broadcast_to(x, shape)
-    mask = mask if mask.shape == shape else broadcast_to(mask, shape)
-    return reshape(getitem(x, mask), -1)
+        raise TypeError(f"{name}: mask: expected booleans, got {mask.dtype}")
+    try:
+        shape = np.broadcast_shapes(x.shape, mask.shape)
+    except ValueError:
+        raise ValueError(
+            f"{name}: mask: expected a shape that broadcasts with that of x, {x.shape}, got "
+            f"{mask.shape}"
+        ) from None
+    x, mask = (t if t.shape == shape else broadcast_to(t, shape) for t in (x, mask))
+    return x, mask
 
 
 @op(

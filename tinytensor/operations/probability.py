@@ -12,6 +12,7 @@ from . import reduce
 from .arithmetic import add
 from .copying import copy
 from .exponential import exp, log
+from .reduce import keepdims_shape
 from .select import where
 
 __all__ = ["dropout", "log_softmax", "softmax"]
@@ -34,14 +35,24 @@ def stable_exp(xp: Any, x: Any, axis: int, out: Any = None) -> tuple[Any, Any, A
     """exp(x - m) with m the maximum along ``axis``, its sum, and m; written to ``out`` if given.
 
     A slice that is -inf throughout (all of it masked) has m = 0, so that its exponentials are 0;
-    its sum is given as 1, so that dividing by it leaves zeros.
+    its sum is given as 1, so that dividing by it leaves zeros. So it is for a slice of nothing.
     """
-    m = xp.max(x, axis=axis, keepdims=True)
+    if x.shape[axis]:
+        m = xp.max(x, axis=axis, keepdims=True)
+    else:
+        m = xp.full(keepdims_shape(x.shape, axis), -_INF, dtype=x.dtype)
     empty = m == -_INF
     m = xp.where(empty, 0.0, m)
     out = xp.subtract(x, m, out=out)
     xp.exp(out, out=out)
     return out, xp.sum(out, axis=axis, keepdims=True) + empty, m
+
+
+def _rows_along(x: Any, axis: int) -> Any:
+    """x in a floating dtype; ValueError where it has no such axis."""
+    if not isinstance(axis, int) or not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"axis: expected one of the {x.ndim} axes of x {x.shape}, got {axis!r}")
+    return x if x.dtype.kind == "f" else x.astype("float32")
 
 
 @op(
@@ -58,8 +69,7 @@ def softmax(xp, x, axis=-1):
     A slice that is -inf throughout gives zeros (PyTorch: NaN), so that an attention row with
     everything masked contributes nothing, neither forward nor backward.
     """
-    if not x.shape[axis]:
-        return x.copy()
+    x = _rows_along(x, axis)
     out, total, _ = stable_exp(xp, x, axis)
     out /= total
     return out
@@ -94,8 +104,7 @@ def log_softmax(xp, x, axis=-1):
 
     A slice that is -inf throughout gives -inf.
     """
-    if not x.shape[axis]:
-        return x.copy()
+    x = _rows_along(x, axis)
     _, total, m = stable_exp(xp, x, axis)
     return (x - m) - xp.log(total)  # in this order: m may be large
 

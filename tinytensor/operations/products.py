@@ -8,6 +8,7 @@ from typing import Any
 from ..registry import op
 from ..samples import Sample
 from .arithmetic import add
+from .axes import as_tensor
 from .shape import swapaxes
 
 __all__ = ["bmm", "cross", "linear", "matmul", "mv"]
@@ -152,7 +153,8 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
 def mv(x: Any, y: Any) -> Any:
     """Matrix times vector: (n, m), (m,) -> (n,)."""
-    if len(x.shape) != 2 or len(y.shape) != 1:
+    x, y = as_tensor(x), as_tensor(y)
+    if x.ndim != 2 or y.ndim != 1:
         raise ValueError(f"mv: expected x (n, m) and y (m,), got {x.shape} and {y.shape}")
     return matmul(x, y)
 
@@ -162,7 +164,8 @@ def bmm(x: Any, y: Any) -> Any:
 
     Nothing broadcasts; :func:`matmul` is the same with broadcasting.
     """
-    if len(x.shape) != 3 or len(y.shape) != 3 or x.shape[0] != y.shape[0]:
+    x, y = as_tensor(x), as_tensor(y)
+    if x.ndim != 3 or y.ndim != 3 or x.shape[0] != y.shape[0]:
         raise ValueError(f"bmm: expected x (b, n, m) and y (b, m, p), got {x.shape} and {y.shape}")
     return matmul(x, y)
 

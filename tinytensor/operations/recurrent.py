@@ -11,13 +11,26 @@ from typing import Any
 
 from ..registry import op
 from ..samples import Sample
-from . import activation
+from .activation import sigmoid
 from .index import getitem
-from .products import matmul
-from .shape import split, stack, transpose
+from .piecewise import relu
+from .products import as_rows, matmul
+from .shape import stack, transpose
 from .trigonometric import tanh
 
 __all__ = ["lstm", "rnn"]
+
+
+def _of_one_dtype(xp: Any, *arrays: Any) -> list[Any]:
+    """The arrays in the dtype that holds them all."""
+    dtype = xp.result_type(*arrays)
+    return [a.astype(dtype, copy=False) for a in arrays]
+
+
+def _weight_gradient(xp: Any, d: Any, h0: Any, hs: Any) -> Any:
+    """Σₜ dₜᵀ hₜ₋₁, as one product over all steps."""
+    before = xp.concatenate([h0[None], hs])[: len(hs)]
+    return as_rows(d).T @ as_rows(before)
 
 
 def _check(x_proj: Any, h0: Any, w_hh: Any, gates: int) -> None:
@@ -45,6 +58,8 @@ def _check(x_proj: Any, h0: Any, w_hh: Any, gates: int) -> None:
         Sample(r(4, 2, 3), r(2, 3), r(3, 3)),
         Sample(r(3, 1, 2), r(1, 2), r(2, 2), "relu"),
         Sample(r(1, 2, 2), r(2, 2), r(2, 2)),
+        Sample(r(2, 0, 2), r(0, 2), r(2, 2)),
+        Sample(r(2, 2, 0), r(2, 0), r(0, 0)),
     ],
 )
 def rnn(xp, x_proj, h0, w_hh, nonlinearity="tanh"):
@@ -60,6 +75,7 @@ def rnn(xp, x_proj, h0, w_hh, nonlinearity="tanh"):
     _check(x_proj, h0, w_hh, 1)
     if nonlinearity not in ("tanh", "relu"):
         raise ValueError(f"nonlinearity: expected 'tanh' or 'relu', got {nonlinearity!r}")
+    x_proj, h0, w_hh = _of_one_dtype(xp, x_proj, h0, w_hh)
     out = xp.empty_like(x_proj)
     h, w = h0, w_hh.T
     for t in range(len(x_proj)):
@@ -80,15 +96,13 @@ def _rnn_vjp(xp: Any, g: Any, k: Any) -> Any:
         carry *= 1 - hs[t] * hs[t] if k.nonlinearity == "tanh" else hs[t] > 0
         d[t] = carry
         carry = carry @ w
-    before = xp.concatenate([k.h0[None], hs[:-1]])
-    hidden = w.shape[0]
-    return d, carry, d.reshape(-1, hidden).T @ before.reshape(-1, hidden)
+    return d, carry, _weight_gradient(xp, d, k.h0, hs)
 
 
 @rnn.reference_is
 def _rnn(x_proj: Any, h0: Any, w_hh: Any, nonlinearity: str = "tanh") -> Any:
     h, w = h0, transpose(w_hh)
-    f = tanh if nonlinearity == "tanh" else activation.relu
+    f = tanh if nonlinearity == "tanh" else relu
     out = []
     for t in range(len(x_proj)):
         h = f(getitem(x_proj, t) + matmul(h, w))
@@ -106,6 +120,8 @@ def _rnn(x_proj: Any, h0: Any, w_hh: Any, nonlinearity: str = "tanh") -> Any:
     samples=lambda r: [
         Sample(r(4, 2, 12), r(2, 3), r(2, 3), r(12, 3)),
         Sample(r(1, 1, 8), r(1, 2), r(1, 2), r(8, 2)),
+        Sample(r(2, 0, 8), r(0, 2), r(0, 2), r(8, 2)),
+        Sample(r(2, 1, 0), r(1, 0), r(1, 0), r(0, 0)),
     ],
 )
 def lstm(xp, x_proj, h0, c0, w_hh):
@@ -122,6 +138,7 @@ def lstm(xp, x_proj, h0, c0, w_hh):
     _check(x_proj, h0, w_hh, 4)
     if c0.shape != h0.shape:
         raise ValueError(f"c0: expected shape {h0.shape}, that of h0, got {c0.shape}")
+    x_proj, h0, c0, w_hh = _of_one_dtype(xp, x_proj, h0, c0, w_hh)
     (steps, batch, _), n = x_proj.shape, h0.shape[1]
     gates = xp.empty_like(x_proj)
     hs = xp.empty((steps, batch, n), dtype=x_proj.dtype)
@@ -165,17 +182,18 @@ def _lstm_vjp(xp: Any, g: Any, k: Any) -> Any:
         da[:, 3 * n :] = dh * tanh_c * o * (1 - o)
         dh = da @ k.w_hh
         dc *= f
-    before = xp.concatenate([k.h0[None], k.hs[:-1]])
-    return d, dh, dc, d.reshape(-1, 4 * n).T @ before.reshape(-1, n)
+    return d, dh, dc, _weight_gradient(xp, d, k.h0, k.hs)
 
 
 @lstm.reference_is
 def _lstm(x_proj: Any, h0: Any, c0: Any, w_hh: Any) -> Any:
     h, c, w = h0, c0, transpose(w_hh)
+    n = h0.shape[1]
     out = []
     for t in range(len(x_proj)):
-        i, f, g, o = split(getitem(x_proj, t) + matmul(h, w), h0.shape[1], -1)
-        c = activation.sigmoid(f) * c + activation.sigmoid(i) * tanh(g)
-        h = activation.sigmoid(o) * tanh(c)
+        a = getitem(x_proj, t) + matmul(h, w)
+        i, f, g, o = (a[:, j * n : (j + 1) * n] for j in range(4))
+        c = sigmoid(f) * c + sigmoid(i) * tanh(g)
+        h = sigmoid(o) * tanh(c)
         out.append(h)
     return stack(out), c

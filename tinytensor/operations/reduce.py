@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..registry import OPS, op
+from ..registry import op
 from ..samples import Draw, Sample
 from .comparison import isnan, logical_not
 
@@ -29,6 +29,15 @@ __all__ = [
 ]
 
 Axis = Any
+
+
+def over(x: Any, axis: Axis) -> Axis:
+    """``axis`` for a reduction of x. A 0-d array counts as having one axis, as in PyTorch."""
+    if x.ndim or axis is None:
+        return axis
+    if not {0, -1}.issuperset(axis if isinstance(axis, tuple) else (axis,)):
+        raise ValueError(f"axis: expected 0 or -1 for a 0-d tensor, got {axis}")
+    return None
 
 
 def axes_of(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
@@ -117,7 +126,7 @@ def _extreme(r: Draw) -> list[Sample]:
 )
 def sum(xp, x, axis=None, keepdims=False):
     """Sum of elements over ``axis``."""
-    return xp.sum(x, axis=axis, keepdims=keepdims)
+    return xp.sum(x, axis=over(x, axis), keepdims=keepdims)
 
 
 sum.vjp(x=spread)
@@ -132,7 +141,7 @@ sum.vjp(x=spread)
 )
 def mean(xp, x, axis=None, keepdims=False):
     """Arithmetic mean over ``axis``."""
-    return xp.mean(x, axis=axis, keepdims=keepdims)
+    return xp.mean(x, axis=over(x, axis), keepdims=keepdims)
 
 
 mean.vjp(x=lambda xp, g, k: spread(xp, g / (count(k.shape_of(), k.axis) or 1), k))
@@ -152,21 +161,26 @@ mean.vjp(x=lambda xp, g, k: spread(xp, g / (count(k.shape_of(), k.axis) or 1), k
 )
 def prod(xp, x, axis=None, keepdims=False):
     """Product of elements over ``axis``; its gradient is right at zeros too, to any order."""
-    return xp.prod(x, axis=axis, keepdims=keepdims)
+    return xp.prod(x, axis=over(x, axis), keepdims=keepdims)
+
+
+def _others(xp: Any, rows: Any) -> Any:
+    """The product of all others of its row, at each element.
+
+    That of all other pairs times the partner: no division, which would be 0 / 0 at a zero.
+    """
+    n = rows.shape[-1]
+    if n < 2:
+        return xp.ones_like(rows)
+    left, right = rows[..., : (n + 1) // 2], rows[..., (n + 1) // 2 :]
+    if n % 2:
+        right = xp.concatenate([right, xp.ones_like(left[..., :1])], axis=-1)
+    pairs = _others(xp, left * right)
+    return xp.concatenate([pairs * right, pairs * left], axis=-1)[..., :n]
 
 
 def _prod_dx(xp: Any, g: Any, k: Any) -> Any:
-    """The product of the others is that of those before times that of those after.
-
-    Dividing the whole product by the element would be 0 / 0 where it is 0.
-    """
-    rows = to_rows(xp, k.x, k.axis)
-
-    def before(rows: Any) -> Any:
-        products = k.run(OPS["cumprod"], rows[..., :-1], axis=rows.ndim - 1)
-        return xp.concatenate([xp.ones_like(rows[..., :1]), products], axis=-1)
-
-    others = before(rows) * before(rows[..., ::-1])[..., ::-1]
+    others = _others(xp, to_rows(xp, k.x, k.axis))
     return spread(xp, g, k) * from_rows(xp, others, k.shape_of(), k.axis)
 
 
@@ -175,7 +189,7 @@ prod.vjp(x=_prod_dx)
 
 def shared(xp: Any, g: Any, k: Any, hit: Any) -> Any:
     """g to the elements where ``hit``, in equal parts, so that it still adds up to g."""
-    ties = xp.sum(hit, axis=k.axis, keepdims=True)
+    ties = xp.sum(hit, axis=over(hit, k.axis), keepdims=True)
     return xp.where(hit, xp.reshape(g, ties.shape) / ties.astype(g.dtype), 0.0)
 
 
@@ -197,7 +211,7 @@ def max(xp, x, axis=None, keepdims=False):
 
     Also called ``amax``, PyTorch's name for the maximum that shares its gradient.
     """
-    return xp.max(x, axis=axis, keepdims=keepdims)
+    return xp.max(x, axis=over(x, axis), keepdims=keepdims)
 
 
 max.vjp(x=_to_extreme)
@@ -216,7 +230,7 @@ def min(xp, x, axis=None, keepdims=False):
 
     Also called ``amin``, PyTorch's name for the minimum that shares its gradient.
     """
-    return xp.min(x, axis=axis, keepdims=keepdims)
+    return xp.min(x, axis=over(x, axis), keepdims=keepdims)
 
 
 min.vjp(x=_to_extreme)
@@ -235,13 +249,13 @@ def _positions(r: Draw) -> list[Sample]:
 @op("x", formula="argmax x", samples=_positions)
 def argmax(xp, x, axis=None, keepdims=False):
     """Position (int64) of the largest element along ``axis``, the first of ties; no gradient."""
-    return xp.argmax(x, axis=axis, keepdims=keepdims)
+    return xp.argmax(x, axis=over(x, axis), keepdims=keepdims)
 
 
 @op("x", formula="argmin x", samples=_positions)
 def argmin(xp, x, axis=None, keepdims=False):
     """Position (int64) of the smallest element along ``axis``, the first of ties; no gradient."""
-    return xp.argmin(x, axis=axis, keepdims=keepdims)
+    return xp.argmin(x, axis=over(x, axis), keepdims=keepdims)
 
 
 @op(
@@ -251,7 +265,7 @@ def argmin(xp, x, axis=None, keepdims=False):
 )
 def any(xp, x, axis=None, keepdims=False):
     """Whether one element over ``axis`` is non-zero; boolean, no gradient."""
-    return xp.any(x, axis=axis, keepdims=keepdims)
+    return xp.any(x, axis=over(x, axis), keepdims=keepdims)
 
 
 @op(
@@ -261,13 +275,13 @@ def any(xp, x, axis=None, keepdims=False):
 )
 def all(xp, x, axis=None, keepdims=False):
     """Whether all elements over ``axis`` are non-zero; boolean, no gradient."""
-    return xp.all(x, axis=axis, keepdims=keepdims)
+    return xp.all(x, axis=over(x, axis), keepdims=keepdims)
 
 
 @op("x", formula="how many x ≠ 0", samples=with_empty)
 def count_nonzero(xp, x, axis=None, keepdims=False):
     """How many elements over ``axis`` are not 0 (NaN is not); int64, no gradient."""
-    return xp.sum(x != 0, axis=axis, keepdims=keepdims)
+    return xp.sum(x != 0, axis=over(x, axis), keepdims=keepdims)
 
 
 @op(
@@ -280,7 +294,7 @@ def count_nonzero(xp, x, axis=None, keepdims=False):
 )
 def nansum(xp, x, axis=None, keepdims=False):
     """Sum of the elements over ``axis`` that are not NaN; those that are get gradient 0."""
-    return xp.nansum(x, axis=axis, keepdims=keepdims)
+    return xp.nansum(x, axis=over(x, axis), keepdims=keepdims)
 
 
 nansum.vjp(x=lambda xp, g, k: xp.where(xp.isnan(k.x), 0.0, spread(xp, g, k)))

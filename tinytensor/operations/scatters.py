@@ -225,6 +225,8 @@ def _flat(name: str, x: Tensor, v: Tensor, index: Any) -> tuple[Any, Tensor]:
 def _turns(xp: Any, at: Any) -> Iterator[Any]:
     """The places of the list ``at`` in groups that hold no position twice: all that stand there for
     the first time, for the second time, and so on."""
+    if not at.size:
+        return
     order, there = in_order(xp, at)
     time = xp.arange(at.size) - xp.searchsorted(there, there)
     for i in range(int(time.max()) + 1):

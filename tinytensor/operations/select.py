@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..registry import op
 from ..samples import Draw, Sample, any_values, apart_pairs
 
@@ -17,6 +19,21 @@ __all__ = [
     "nan_to_num",
     "where",
 ]
+
+
+def gate(xp: Any, mask: Any, g: Any) -> Any:
+    """g where the mask is True, else 0: not g · mask, which is NaN where g is infinite.
+
+    NumPy's where branches on each element, and on a mask without a pattern most branches are
+    mispredicted; to "and" the bits with 00… or 11… takes a twentieth of the time.
+    """
+    if not isinstance(g, np.ndarray) or not g.ndim:
+        return xp.where(mask, g, 0.0)
+    bits = f"i{g.itemsize}"
+    out = np.empty_like(g)
+    np.bitwise_and(g.view(bits), np.negative(mask, dtype=bits), out=out.view(bits))
+    return out
+
 
 @op(
     "condition x y",
@@ -42,8 +59,8 @@ def where(xp, condition, x, y):
 
 
 where.vjp(
-    x=lambda xp, g, k: xp.where(k.condition, g, 0.0),
-    y=lambda xp, g, k: xp.where(k.condition, 0.0, g),
+    x=lambda xp, g, k: gate(xp, k.condition != 0, g),
+    y=lambda xp, g, k: gate(xp, k.condition == 0, g),
 )
 
 
@@ -69,7 +86,7 @@ def masked_fill(xp, x, mask, value):
     return xp.where(mask, value, x)
 
 
-masked_fill.vjp(x=lambda xp, g, k: xp.where(k.mask, 0.0, g))
+masked_fill.vjp(x=lambda xp, g, k: gate(xp, ~k.mask, g))
 
 
 @op(
@@ -90,7 +107,8 @@ def maximum(xp, x, y):
 
 def _to_larger(xp: Any, g: Any, a: Any, b: Any) -> Any:
     """0 where a < b, half of g where they are equal, else g."""
-    return xp.where(a < b, 0.0, xp.where(a == b, 0.5 * g, g))
+    g = gate(xp, ~(a < b), g)
+    return xp.where(a == b, 0.5 * g, g)
 
 
 maximum.vjp(
@@ -136,8 +154,8 @@ def _takes_x(larger: Any, smaller: Any, y: Any) -> Any:
 
 
 fmax.vjp(
-    x=lambda xp, g, k: xp.where(_takes_x(k.x, k.y, k.y), g, 0.0),
-    y=lambda xp, g, k: xp.where(_takes_x(k.x, k.y, k.y), 0.0, g),
+    x=lambda xp, g, k: gate(xp, _takes_x(k.x, k.y, k.y), g),
+    y=lambda xp, g, k: gate(xp, ~_takes_x(k.x, k.y, k.y), g),
 )
 
 
@@ -154,8 +172,8 @@ def fmin(xp, x, y):
 
 
 fmin.vjp(
-    x=lambda xp, g, k: xp.where(_takes_x(k.y, k.x, k.y), g, 0.0),
-    y=lambda xp, g, k: xp.where(_takes_x(k.y, k.x, k.y), 0.0, g),
+    x=lambda xp, g, k: gate(xp, _takes_x(k.y, k.x, k.y), g),
+    y=lambda xp, g, k: gate(xp, ~_takes_x(k.y, k.x, k.y), g),
 )
 
 
@@ -187,7 +205,7 @@ def _clip_dx(xp: Any, g: Any, k: Any) -> Any:
     if k.high is not None:
         below = k.x <= k.high
         inside = below if inside is None else inside & below
-    return xp.where(inside, g, 0.0)
+    return gate(xp, inside, g)
 
 
 clip.vjp(x=_clip_dx)
@@ -210,4 +228,4 @@ def nan_to_num(xp, x, nan=0.0, posinf=None, neginf=None):
     return xp.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
 
 
-nan_to_num.vjp(x=lambda xp, g, k: xp.where(xp.isfinite(k.x), g, 0.0))
+nan_to_num.vjp(x=lambda xp, g, k: gate(xp, xp.isfinite(k.x), g))

@@ -1,0 +1,148 @@
+"""The checks that a planted fault has to get past, the cheapest first."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import signal
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinytensor as tt
+from tests.tinytensor import test_registry
+from tinytensor.registry import Op
+
+TESTS = Path(__file__).parent.parent
+SECONDS = 60  #: a fault that makes a check run for longer is caught
+
+
+#: a check's name, and a function that raises where it fails
+Check = tuple[str, Callable[[], Any]]
+
+
+class Slow(Exception):
+    """A check did not come to its end."""
+
+
+class Numeric:
+    """Finite differences of the forward computation, worked out once for all faults of an op.
+
+    A fault in a VJP leaves them as they are, so that the test which compares with them is fast.
+    """
+
+    def __init__(self) -> None:
+        self._right = test_registry.numeric_gradients
+        self._known: dict[str, list[Any]] = {}
+
+    def test(self, op: Op) -> None:
+        """`test_gradients_equal_finite_differences`, with the differences of the first time."""
+        known = self._known.get(op.name)
+        found: list[Any] = []
+        given = iter(known or ())
+
+        def numeric(*args: Any) -> Any:
+            if known is not None:
+                return next(given)
+            found.append(self._right(*args))
+            return found[-1]
+
+        test_registry.numeric_gradients = numeric
+        try:
+            test_registry.test_gradients_equal_finite_differences(op)
+        finally:
+            test_registry.numeric_gradients = self._right
+        if known is None:
+            self._known[op.name] = found
+
+
+NUMERIC = Numeric()
+
+
+def own(op: Op) -> Iterator[Check]:
+    """What every op gets by being registered."""
+    cpu, t = tt.device("cpu"), test_registry
+    yield "finite differences", lambda: NUMERIC.test(op)
+    yield "gradcheck", lambda: t.test_gradients_pass_gradcheck(op, cpu)
+    if op.fused:
+        for dtype in (np.float64, np.float32):
+            yield "reference", lambda d=dtype: t.test_fused_op_equals_its_reference(op, d, cpu)
+    yield "shapes", lambda: t.test_gradients_have_the_shape_and_dtype_of_their_operand(op, cpu)
+    yield "float32", lambda: t.test_float32_gradients_equal_float64_ones(op)
+    yield "second order", lambda: t.test_second_order(op)
+
+
+def by_torch(op: Op) -> Iterator[Check]:
+    """PyTorch's gradients over our samples and over its own, where it is installed."""
+    try:
+        from tests.parity import opinfo, test_ops_parity
+        from tests.parity.opinfo._check import dtypes
+    except (ImportError, pytest.skip.Exception):
+        return
+    if op.name in test_ops_parity.TORCH:
+        yield "parity", lambda: test_ops_parity.test_op_equals_torch(op.name, np.float64)
+
+    def samples(entry: Any) -> None:
+        for info in opinfo.infos(entry):
+            result = opinfo.check(entry, info, dtypes(info)[0], opinfo.CHOICES)
+            assert not result.failures, result.failures[0]
+
+    for entry in opinfo.ENTRIES:
+        if entry.ours.rpartition(".")[2] == op.name:
+            yield "PyTorch's samples", lambda entry=entry: samples(entry)
+
+
+def by_hand(op: Op) -> Iterator[Check]:
+    """The tests written by hand, of each file that speaks of the op."""
+    word = re.compile(rf"(\btt\.|\bops\.|[\w)\]]\.|[\"']){op.name}\b")
+    skipped = ("test_registry.py", "test_strict.py", "test_draw")
+    files = [
+        str(path)
+        for path in sorted((TESTS / "tinytensor").glob("test_*.py"))
+        if not path.name.startswith(skipped) and word.search(path.read_text(encoding="utf-8"))
+    ]
+    for file in files:
+        yield "tests by hand", lambda file=file: _pytest(file)
+
+
+def _pytest(file: str) -> None:
+    quiet = io.StringIO()
+    with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+        status = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-k", "not strict", file])
+    assert status == pytest.ExitCode.OK, quiet.getvalue()[-2000:]
+
+
+def sound(checks: Iterable[Check]) -> list[Check]:
+    """Those checks that pass while there is no fault: only they can tell anything."""
+    return [check for check in checks if caught_by([check]) is None]
+
+
+def caught_by(checks: Iterable[Check]) -> str | None:
+    """The name of the first check that fails, None where all pass."""
+
+    def stop(*_: Any) -> None:
+        raise Slow
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        for name, run in checks:
+            signal.alarm(SECONDS)
+            try:
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    run()
+            except (AssertionError, ValueError) as error:
+                # what fails inside backward comes from the engine, what is compared from a test
+                return name if isinstance(error, AssertionError) else f"{name} (error)"
+            except Exception:
+                return f"{name} (error)"
+            finally:
+                signal.alarm(0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    return None

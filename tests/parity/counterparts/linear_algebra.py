@@ -1,0 +1,48 @@
+"""PyTorch's counterparts of the ops of linear algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+L = torch.linalg
+
+
+def _solve(a: Any, b: Any) -> Any:
+    if b.ndim == 1:
+        return L.solve(a, b.expand(a.shape[:-1]))
+    stack = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return L.solve(a.expand(*stack, *a.shape[-2:]), b.expand(*stack, *b.shape[-2:]))
+
+
+def _triangular_solve(
+    a: Any,
+    b: Any,
+    upper: bool = False,
+    left: bool = True,
+    transpose: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    columns = b[:, None] if b.ndim == 1 else b
+    if transpose:
+        a, upper = a.mT, not upper
+    x = L.solve_triangular(a, columns, upper=upper, left=left, unitriangular=unit_diagonal)
+    return x[..., 0] if b.ndim == 1 else x
+
+
+TORCH: dict[str, Callable[..., Any]] = {
+    "einsum": lambda x, y, subscripts: torch.einsum(subscripts, x, y),
+    "cross": lambda x, y, axis=-1: L.cross(
+        x[(None,) * (y.ndim - x.ndim)], y[(None,) * (x.ndim - y.ndim)], dim=axis
+    ),
+    "solve": _solve,
+    "triangular_solve": _triangular_solve,
+    "inv": L.inv,
+    "det": L.det,
+    "slogdet": lambda a: tuple(L.slogdet(a)),
+    "cholesky": L.cholesky,
+}
+
+WITHOUT: dict[str, str] = {}
