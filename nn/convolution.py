@@ -27,6 +27,7 @@ class _Convolution(Module):
     """What convolutions and transposed convolutions on any number of axes have in common."""
 
     dims: int
+    padding_mode: str = "zeros"
 
     def _set_up(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, dilation: Any,
@@ -67,7 +68,7 @@ class _Convolution(Module):
             parts.append(f"groups={self.groups}")
         if self.bias is None:
             parts.append("bias=False")
-        if getattr(self, "padding_mode", "zeros") != "zeros":
+        if self.padding_mode != "zeros":
             parts.append(f"padding_mode={self.padding_mode!r}")
         return ", ".join(parts)
 

@@ -91,3 +91,21 @@ def test_what_is_right_is_not_caught_and_what_is_slow_is() -> None:
         assert checks.caught_by([("slow", forever)]) == "slow (error)"
     finally:
         checks.SECONDS = seconds
+
+
+def test_the_tests_that_speak_of_an_op_are_found() -> None:
+    text = """
+NAMES = ["exp", "add"]
+def helper(x):
+    return x.log()
+def test_one():
+    tt.exp(x)
+@pytest.mark.parametrize("name", NAMES)
+def test_two(name):
+    pass
+def test_three():
+    helper(explog)
+"""
+    assert checks.speaking_of("exp", text) == ["test_one", "test_two"]
+    assert checks.speaking_of("log", text) == ["test_three"]
+    assert checks.speaking_of("sum", text) == []

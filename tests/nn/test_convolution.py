@@ -15,12 +15,14 @@ from tinytensor.device import Device
 
 from .helpers import check_gradients, double, randomize, values_of
 
-CONVOLUTIONS = [nn.Conv1d, nn.Conv2d, nn.ConvTranspose1d, nn.ConvTranspose2d]
+CONVOLUTIONS = [
+    nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
+]  # fmt: skip
 every_convolution = pytest.mark.parametrize("layer", CONVOLUTIONS)
 
 
 def dims_of(layer: Any) -> int:
-    return 1 if layer.__name__.endswith("1d") else 2
+    return int(layer.__name__[-2])
 
 
 def test_conv2d_by_hand(device: Device) -> None:
@@ -33,7 +35,7 @@ def test_conv2d_by_hand(device: Device) -> None:
 @every_convolution
 def test_shapes_of_parameters(layer: Any) -> None:
     dims = dims_of(layer)
-    kernel = (3,) if dims == 1 else (3, 5)
+    kernel = (3, 5, 2)[:dims]
     made = layer(4, 6, kernel, groups=2)
     transposed = "Transpose" in layer.__name__
     assert made.weight.shape == ((4, 3, *kernel) if transposed else (6, 2, *kernel))
@@ -61,7 +63,7 @@ def test_starts_as_pytorch_does(layer: Any) -> None:
 def test_gradients(layer: Any, bias: bool, rng: np.random.Generator) -> None:
     made = layer(2, 4, 2, stride=2, padding=1, groups=2, bias=bias)
     randomize(made, rng)
-    shape = (2, 2, *(3, 4)[: dims_of(layer)])
+    shape = (2, 2, *(3, 4, 2)[: dims_of(layer)])
     x = double(rng.standard_normal(shape), requires_grad=True)
     check_gradients(lambda: made(x), {"x": x, **dict(made.named_parameters())}, rng)
 
@@ -111,6 +113,18 @@ LAYERS: list[tuple[Callable[[], nn.Module], tuple[int, ...], tuple[int, ...], st
     (lambda: nn.AdaptiveMaxPool1d(3), (2, 5), (2, 3), "AdaptiveMaxPool1d(output_size=3)"),
     (lambda: nn.AdaptiveMaxPool2d(1), (3, 2, 5, 5), (3, 2, 1, 1),
      "AdaptiveMaxPool2d(output_size=1)"),
+    (lambda: nn.Conv3d(2, 3, (1, 2, 3)), (1, 2, 4, 4, 4), (1, 3, 4, 3, 2),
+     "Conv3d(2, 3, kernel_size=(1, 2, 3))"),
+    (lambda: nn.ConvTranspose3d(2, 3, 2, 2), (2, 3, 3, 3), (3, 6, 6, 6),
+     "ConvTranspose3d(2, 3, kernel_size=(2, 2, 2), stride=(2, 2, 2))"),
+    (lambda: nn.MaxPool3d(2), (2, 4, 5, 6), (2, 2, 2, 3),
+     "MaxPool3d(kernel_size=(2, 2, 2), stride=(2, 2, 2), padding=(0, 0, 0))"),
+    (lambda: nn.AvgPool3d(2, 1), (2, 4, 5, 6), (2, 3, 4, 5),
+     "AvgPool3d(kernel_size=(2, 2, 2), stride=(1, 1, 1), padding=(0, 0, 0))"),
+    (lambda: nn.AdaptiveAvgPool3d((1, None, 2)), (2, 4, 5, 6), (2, 1, 5, 2),
+     "AdaptiveAvgPool3d(output_size=(1, None, 2))"),
+    (lambda: nn.AdaptiveMaxPool3d(2), (1, 2, 4, 5, 6), (1, 2, 2, 2, 2),
+     "AdaptiveMaxPool3d(output_size=2)"),
     (lambda: nn.Flatten(), (3, 2, 5, 5), (3, 50), "Flatten(start_dim=1, end_dim=-1)"),
     (lambda: nn.Flatten(0, 1), (3, 2, 5), (6, 5), "Flatten(start_dim=0, end_dim=1)"),
 ]  # fmt: skip

@@ -52,7 +52,7 @@ def both(name: str, arrays: list[Any], *args: Any, **settings: Any) -> None:
 
 @EVEN_SAME
 @given(st.data())
-@pytest.mark.parametrize("dims", [1, 2])
+@pytest.mark.parametrize("dims", [1, 2, 3])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_convolutions(transposed: bool, dims: int, data: st.DataObject) -> None:
     draw, random = data.draw, np.random.default_rng(data.draw(st.integers(0, 99)))
@@ -60,7 +60,7 @@ def test_convolutions(transposed: bool, dims: int, data: st.DataObject) -> None:
     ins, outs = groups * draw(st.integers(1, 2)), groups * draw(st.integers(1, 2))
     kernel = each(draw, dims, 1, 3)
     lead = draw(st.sampled_from([(), (0,), (1,), (3,)]))
-    x = random.normal(size=(*lead, ins, *each(draw, dims, 1, 7)))
+    x = random.normal(size=(*lead, ins, *each(draw, dims, 1, 7 if dims < 3 else 4)))
     settings: dict[str, Any] = {
         "stride": each(draw, dims, 1, 3), "padding": each(draw, dims, 0, 3),
         "dilation": each(draw, dims, 1, 3), "groups": groups,
@@ -78,12 +78,14 @@ def test_convolutions(transposed: bool, dims: int, data: st.DataObject) -> None:
 
 
 @given(st.data())
-@pytest.mark.parametrize("dims", [1, 2])
+@pytest.mark.parametrize("dims", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["max", "avg"])
 def test_pooling(kind: str, dims: int, data: st.DataObject) -> None:
     draw, random = data.draw, np.random.default_rng(data.draw(st.integers(0, 99)))
     lead = draw(st.sampled_from([(), (0,), (1,), (3,)]))
-    x = random.integers(-2, 3, (*lead, 2, *each(draw, dims, 1, 7))).astype(float)  # many ties
+    x = random.integers(-2, 3, (*lead, 2, *each(draw, dims, 1, 7 if dims < 3 else 4))).astype(
+        float
+    )  # many ties
     special = draw(st.sampled_from([0.0, np.nan, -np.inf, np.inf]))
     x[random.random(x.shape) < draw(st.sampled_from([0.0, 0.3, 1.0]))] = special
     settings: dict[str, Any] = {
@@ -97,9 +99,15 @@ def test_pooling(kind: str, dims: int, data: st.DataObject) -> None:
         settings["return_indices"] = True
     else:
         settings["count_include_pad"] = draw(st.booleans())
-        if dims == 2:
+        if dims > 1:
             settings["divisor_override"] = draw(st.sampled_from([None, 3]))
-    both(f"{kind}_pool{dims}d", [x], each(draw, dims, 1, 4), **settings)
+    kernel = each(draw, dims, 1, 4)
+    if dims == 3:  # here torch refuses kernels that are larger than x without its padding
+        kernel = tuple(min(k, n) for k, n in zip(kernel, x.shape[-3:], strict=True))
+        settings["padding"] = tuple(
+            min(p, k // 2) for p, k in zip(settings["padding"], kernel, strict=True)
+        )
+    both(f"{kind}_pool{dims}d", [x], kernel, **settings)
     options = {"return_indices": True} if kind == "max" else {}
     both(f"adaptive_{kind}_pool{dims}d", [x], each(draw, dims, 0, 8), **options)
 
@@ -112,6 +120,9 @@ CONVOLUTIONS: list[tuple[str, tuple, dict[str, Any]]] = [
     ("Conv2d", (4, 2, 3), {"padding": (2, 1), "padding_mode": "reflect"}),
     ("Conv2d", (4, 2, 3), {"padding": (2, 1), "padding_mode": "replicate"}),
     ("Conv2d", (4, 2, (4, 3)), {"padding": "same", "padding_mode": "circular"}),
+    ("Conv3d", (4, 6, (2, 1, 3)), {"stride": 2, "padding": (0, 1, 1), "groups": 2}),
+    ("Conv3d", (4, 2, 2), {"padding": 1, "padding_mode": "replicate"}),
+    ("ConvTranspose3d", (4, 6, (2, 1, 3)), {"stride": 2, "padding": (0, 0, 1), "groups": 2}),
     ("ConvTranspose1d", (4, 6, 3), {"stride": 2, "output_padding": 1, "groups": 2}),
     ("ConvTranspose2d", (4, 6, 3), {"stride": 2, "padding": 1, "dilation": (1, 2)}),
     ("ConvTranspose2d", (4, 6, 3), {"stride": (2, 1), "groups": 2, "bias": False}),
@@ -126,7 +137,7 @@ def test_layers(name: str, args: tuple, options: dict[str, Any], rng: np.random.
     ours = getattr(nn, name)(*args, **options).to("float64")
     assert list(ours.state_dict()) == list(theirs.state_dict())
     ours.load_state_dict(theirs.state_dict())
-    values = rng.standard_normal((2, 4, *(5, 6)[: 1 if name.endswith("1d") else 2]))
+    values = rng.standard_normal((2, 4, *(5, 6, 4)[: int(name[-2])]))
     x, y = tt.tensor(values, requires_grad=True), torch.tensor(values, requires_grad=True)
     a, b = ours(x), theirs(y)
     np.testing.assert_allclose(values_of(a), b.detach().numpy(), rtol=1e-9, atol=1e-11)
@@ -139,19 +150,19 @@ def test_layers(name: str, args: tuple, options: dict[str, Any], rng: np.random.
         np.testing.assert_allclose(mine, param.grad.numpy(), rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d"])
+@pytest.mark.parametrize("name", [f"Conv{t}{d}d" for t in ("", "Transpose") for d in (1, 2, 3)])
 def test_initial_spread(name: str) -> None:
     torch.manual_seed(0)
-    ours = getattr(nn, name)(20, 40, 3, groups=2)
-    theirs = getattr(torch.nn, name)(20, 40, 3, groups=2)
+    ours = getattr(nn, name)(20, 200, 3, groups=2)
+    theirs = getattr(torch.nn, name)(20, 200, 3, groups=2)
     for key, param in theirs.named_parameters():
         spread = float(param.detach().abs().max())
         assert np.abs(values_of(ours.get_parameter(key))).max() == pytest.approx(spread, rel=0.1)
 
 
-@pytest.mark.parametrize("name", ["MaxPool1d", "MaxPool2d", "AvgPool1d", "AvgPool2d"])
+@pytest.mark.parametrize("name", [f"{k}Pool{d}d" for k in ("Max", "Avg") for d in (1, 2, 3)])
 def test_pooling_layers(name: str, rng: np.random.Generator) -> None:
-    values = rng.standard_normal((2, 3, 7, 6)[: 3 if name.endswith("1d") else 4])
+    values = rng.standard_normal((2, 3, 7, 6, 4)[: 2 + int(name[-2])])
     options = {"ceil_mode": True, **({"count_include_pad": False} if "Avg" in name else {})}
     for args in ((2,), (3, 2), (3, 2, 1)):
         ours, theirs = (getattr(m, name)(*args, **options) for m in (nn, torch.nn))
@@ -160,10 +171,11 @@ def test_pooling_layers(name: str, rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Avg", "Max"])
-@pytest.mark.parametrize("size", [1, (2, 3), (None, 4)])
+@pytest.mark.parametrize("size", [(3,), (2, 3), (None, 4), (1, None, 3)])
 def test_adaptive_layers(kind: str, size: Any, rng: np.random.Generator) -> None:
-    values = rng.standard_normal((2, 3, 7, 6))
-    ours, theirs = (getattr(m, f"Adaptive{kind}Pool2d")(size) for m in (nn, torch.nn))
+    values = rng.standard_normal((2, 3, 7, 6, 4)[: 2 + len(size)])
+    name = f"Adaptive{kind}Pool{len(size)}d"
+    ours, theirs = (getattr(m, name)(size) for m in (nn, torch.nn))
     a, b = ours(tt.tensor(values)), theirs(torch.from_numpy(values))
     np.testing.assert_allclose(values_of(a), b.numpy(), rtol=1e-12)
 

@@ -61,6 +61,7 @@ WEIGHT = np.array([0.5, 2.0, 1.0])
 REDUCTIONS = ["mean", "sum", "none"]
 
 
+@pytest.mark.filterwarnings("ignore:reduction. 'mean' divides the total loss")
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_losses(reduction: str, rng: np.random.Generator) -> None:
     t = torch.from_numpy

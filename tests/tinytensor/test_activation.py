@@ -126,6 +126,12 @@ def test_float32_far_out_is_finite(name: str) -> None:
     np.testing.assert_array_less(np.abs(g), 1.0001)
 
 
+def test_mish_at_the_end_of_the_range() -> None:
+    y, g = run("mish", [3e38, inf], np.float32)
+    np.testing.assert_allclose(y, [3e38, inf], rtol=1e-6)
+    np.testing.assert_allclose(g, [1, 1])  # PyTorch: NaN at infinity
+
+
 @pytest.mark.parametrize("name", ["relu", "sigmoid", "silu", "mish", "gelu"])
 def test_reference_agrees_far_out_too(name: str) -> None:
     from tinytensor import registry

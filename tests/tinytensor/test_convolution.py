@@ -120,14 +120,14 @@ def test_numpy_arrays_are_taken() -> None:
 # -- by definition ------------------------------------------------------------------------
 @st.composite
 def convolutions(draw: Callable) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """x, weight and settings of a convolution with 1 or 2 spatial axes."""
-    dims, groups = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    """x, weight and settings of a convolution with 1 to 3 spatial axes."""
+    dims, groups = draw(st.integers(1, 3)), draw(st.integers(1, 2))
 
     def each(low: int, high: int) -> tuple[int, ...]:
         return tuple(draw(st.integers(low, high)) for _ in range(dims))
 
     settings = {"stride": each(1, 3), "padding": each(0, 2), "dilation": each(1, 2)}
-    spatial, kernel = each(1, 5), each(1, 3)
+    spatial, kernel = each(1, 5 if dims < 3 else 3), each(1, 3 if dims < 3 else 2)
     random = np.random.default_rng(draw(st.integers(0, 99)))
     ins, outs = draw(st.integers(1, 2)), draw(st.integers(1, 2))
     x = random.normal(size=(draw(st.integers(1, 2)), ins * groups, *spatial))
@@ -140,7 +140,7 @@ def convolutions(draw: Callable) -> tuple[np.ndarray, np.ndarray, dict[str, Any]
 @given(convolutions())
 def test_conv_is_the_sum_it_stands_for(case: tuple) -> None:
     x, w, settings = case
-    fn = tt.conv1d if x.ndim == 3 else tt.conv2d
+    fn = getattr(tt, f"conv{x.ndim - 2}d")
     close(fn(const(x), const(w), **settings), by_definition(x, w, **settings), 1e-12)
 
 
@@ -149,9 +149,7 @@ def test_the_transpose_is_the_adjoint(case: tuple) -> None:
     """<conv(x, w), y> = <x, conv_transpose(y, w)>, for the output_padding that gives x's shape."""
     x, w, settings = case
     dims = x.ndim - 2
-    forward, back = (
-        (tt.conv1d, tt.conv_transpose1d) if dims == 1 else (tt.conv2d, tt.conv_transpose2d)
-    )
+    forward, back = getattr(tt, f"conv{dims}d"), getattr(tt, f"conv_transpose{dims}d")
     out = forward(const(x), const(w), **settings)
     y = np.random.default_rng(3).normal(size=out.shape)
     plain = [

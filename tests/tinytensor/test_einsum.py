@@ -258,6 +258,15 @@ def test_tensordot(shapes: Any, axes: Any) -> None:
         close(got, want, 1e-6)
 
 
+def test_tensordot_with_an_axis_of_length_one() -> None:
+    x, y = leaf([[2.0]]), leaf([[1.0, 2.0], [3.0, 4.0]])
+    out = tt.tensordot(x, y, ([1], [0]))
+    close(out, [[8, 12]])
+    out.backward(const([[1.0, 2.0]]))
+    close(x.grad, [[16]])
+    close(y.grad, [[2, 4], [2, 4]])
+
+
 @pytest.mark.parametrize(
     ("axes", "message"),
     [

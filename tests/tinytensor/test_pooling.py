@@ -53,6 +53,18 @@ def test_the_first_of_equal_elements_takes_all(device: Device) -> None:  # repor
     np.testing.assert_array_equal(grad_of(zeros), [[[1, 1, 1, 0, 0]]])
 
 
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_the_first_is_the_first_by_rows(adaptive: bool, device: Device) -> None:  # report C01
+    x = leaf([[[[0, 7, 7], [7, 7, 0]]]])
+    if adaptive:
+        out, where = tt.adaptive_max_pool2d(x, 1, return_indices=True)
+    else:
+        out, where = tt.max_pool2d(x, (2, 3), return_indices=True)
+    assert host(where).item() == 1
+    out.sum().backward()
+    np.testing.assert_array_equal(grad_of(x), [[[[0, 1, 0], [0, 0, 0]]]])
+
+
 def test_padding_never_wins(device: Device) -> None:
     x = leaf([[[-5, -3, -4]]])
     out, where = tt.max_pool1d(x, 3, stride=1, padding=1, return_indices=True)
@@ -77,6 +89,18 @@ def test_the_last_nan_of_a_window_takes_all(adaptive: bool, device: Device) -> N
     np.testing.assert_array_equal(host(where), [[[3, 9]]])
     out.sum().backward()
     np.testing.assert_array_equal(grad_of(x), [[[0, 0, 0, 1, 0, 0, 0, 0, 0, 1]]])
+
+
+def test_volumes_by_hand(device: Device) -> None:
+    x = leaf(np.arange(8.0).reshape(1, 2, 2, 2))
+    for out in (tt.max_pool3d(x, 2), tt.adaptive_max_pool3d(x, 1)):
+        close(out, [[[[7]]]])
+    for out in (tt.avg_pool3d(x, 2), tt.adaptive_avg_pool3d(x, 1)):
+        close(out, [[[[3.5]]]])
+    close(tt.avg_pool3d(x, (2, 1, 1), divisor_override=1), [[[[4, 6], [8, 10]]]])
+    out, where = tt.max_pool3d(x, (1, 2, 1), return_indices=True)
+    close(out, [[[[2, 3]], [[6, 7]]]])
+    np.testing.assert_array_equal(host(where), [[[[2, 3]], [[6, 7]]]])
 
 
 def test_infinite_gradients_stay_where_they_belong(device: Device) -> None:
@@ -183,13 +207,13 @@ def test_adaptive_windows_are_those_of_the_formula(n: int, size: int) -> None:
 # -- all of them --------------------------------------------------------------------------
 @given(st.data())
 def test_gradients_of_what_users_call(data: st.DataObject) -> None:
-    dims, kind = data.draw(st.integers(1, 2)), data.draw(st.sampled_from(["max", "avg"]))
+    dims, kind = data.draw(st.integers(1, 3)), data.draw(st.sampled_from(["max", "avg"]))
 
     def each(low: int, high: int) -> tuple[int, ...]:
         return tuple(data.draw(st.integers(low, high)) for _ in range(dims))
 
     kernel, padding = each(1, 3), each(0, 1)
-    shape = (*([2] if data.draw(st.booleans()) else []), 2, *each(1, 5))
+    shape = (*([2] if data.draw(st.booleans()) else []), 2, *each(1, 5 if dims < 3 else 3))
     spatial = shape[-dims:]
     assume(all(2 * p <= k <= n + 2 * p for k, p, n in zip(kernel, padding, spatial, strict=True)))
     count = int(np.prod(shape))

@@ -2,8 +2,8 @@
 
 An op's samples name their axis lengths by numbers, `r(3, 4) @ r(4, 2)`.  Here each number stands
 for a length that is drawn, 0 and 1 among them, so that one sample becomes a family of shapes; and
-each operand gets a memory layout that is drawn.  Where the op refuses the lengths (a product of
-what no longer fits a setting), the example does not count; an op with too few that count fails.
+each operand gets a memory layout that is drawn.  Where the op refuses the lengths (they no longer
+fit a setting), or gives NaN (the mean of nothing), others are drawn.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import tinytensor as tt
 from tinytensor.device import Device
 from tinytensor.samples import Draw
 
+from .helpers import host
 from .ops_under_test import Case, all_ops, is_float
 
 OPS = [op for op in all_ops() if op.differentiable and op.name != "to_device"]
@@ -92,6 +93,8 @@ def drawn(op: Any, data: Any) -> tuple[Case, Callable[[np.ndarray], np.ndarray]]
         return None
     if not floats or not any(y.requires_grad and y.size for y in outputs):
         return None
+    if not all(np.isfinite(host(y)).all() for y in outputs):
+        return None  # the mean of nothing
     return case, layout
 
 
@@ -106,49 +109,60 @@ def function(case: Case) -> Callable[..., Any]:
 
 
 def check(checker: Callable[..., Any], case: Case, layout: Any, **tolerances: float) -> bool:
-    """Run a gradient checker; False where there was nothing to see."""
+    """Run a gradient checker; False where all gradients are zero, and agree with differences."""
     _, _, floats = case.build(layout=layout)
     try:
         assert checker(function(case), floats, **tolerances)
     except ValueError as error:  # a constant, such as the softmax of one number
-        if "zero" in str(error) or "no output depends" in str(error):
+        if "all gradients are zero" in str(error) or "no output depends" in str(error):
             return False
         raise
     return True
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
-def test_first_and_second_derivatives(op: Any) -> None:
-    checked = 0
+many = settings(
+    max_examples=8, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+)
 
-    @settings(max_examples=12)
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_first_and_second_derivatives(op: Any) -> None:
+    moving = still = 0
+
+    @many
     @given(st.data())
     def run(data: Any) -> None:
-        nonlocal checked
+        nonlocal moving, still
         found = drawn(op, data)
-        if found is None:
-            return
+        assume(found)
+        assert found is not None
         case, layout = found
-        checked += check(tt.gradcheck, case, layout)
+        if check(tt.gradcheck, case, layout):
+            moving += 1
+        else:
+            still += 1
         if sum(a.size for a in case.arrays) <= 30:
             check(tt.gradgradcheck, case, layout, rtol=1e-4, atol=2e-6)
 
     run()
-    assert checked >= 3, f"only {checked} examples could be checked"
+    step_function = op.gradient.replace(" ", "").endswith("=0")
+    assert (still if step_function else moving) >= 2, f"{moving} examples moved, {still} did not"
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_float32_within_its_tolerance(op: Any, device: Device) -> None:
     """Values and gradients in float32, in any layout, against float64 in C order."""
     compared = 0
 
-    @settings(max_examples=6)
+    @many
     @given(st.data())
     def run(data: Any) -> None:
         nonlocal compared
         found = drawn(op, data)
-        if found is None:
-            return
+        assume(found)
+        assert found is not None
         case, layout = found
         wide, wide_gradients = case.run(np.float64)
         narrow, narrow_gradients = case.run(np.float32, layout)

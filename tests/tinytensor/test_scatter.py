@@ -133,7 +133,7 @@ def test_repeated_positions() -> None:
 def test_positions_that_repeat_in_an_empty_place() -> None:
     x = leaf(np.ones((2, 2)))
     for change in CHANGES.values():
-        y = change(x, leaf(np.zeros((0, 1))), (slice(0, 0), [[0], [0]]))
+        y = change(x, leaf(np.zeros((0, 1, 1))), (slice(0, 0), [[0], [0]]))
         close(y, np.ones((2, 2)))
 
 

@@ -50,7 +50,7 @@ def _checked(
         raise ValueError(
             f"{name}: groups: expected a divisor of the {channels} channels of x, got {groups}"
         )
-    shape = getattr(weight, "shape", None)
+    shape: Any = getattr(weight, "shape", None)
     kernel = ", ".join(("kernel",) * dims)
     wanted = (
         f"({channels}, out / groups, {kernel})"

@@ -310,7 +310,8 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     Args:
         axes: an integer n: the last n axes of ``x`` with the first n of ``y``, in order. Or two
             lists of axes (or two integers): ``([1, 0], [0, 2])`` sums axis 1 of ``x`` with axis 0
-            of ``y``, and axis 0 with axis 2.
+            of ``y``, and axis 0 with axis 2. An axis of length 1 goes with any length, as in
+            PyTorch.
 
     Raises:
         ValueError: an axis that is not there or is named twice, or lengths that differ.
@@ -336,7 +337,7 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
                 )
             of[i] = axis % a.ndim
     for i, j in zip(*pair, strict=True):
-        if x.shape[i] != y.shape[j]:
+        if x.shape[i] != y.shape[j] and 1 not in (x.shape[i], y.shape[j]):
             raise ValueError(
                 f"tensordot: axis {i} of x, of shape {x.shape}, and axis {j} of y, of shape "
                 f"{y.shape}, must be of equal length"
@@ -345,7 +346,7 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     for i, j in zip(*pair, strict=True):
         b[j] = a[i]
     out = [c for c in a if c not in b] + [c for c in b if c not in a]
-    return _einsum(x, y, subscripts=f"{''.join(a)},{''.join(b)}->{''.join(out)}")
+    return einsum(f"{''.join(a)},{''.join(b)}->{''.join(out)}", x, y)
 
 
 def dot(x: Any, y: Any) -> Any:

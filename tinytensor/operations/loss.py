@@ -124,6 +124,11 @@ def _average(xp: Any, total: Any, weight: Any) -> Any:
     return xp.where(nothing, math.nan, total / xp.where(nothing, 1, weight).astype(total.dtype))
 
 
+def _mean(loss: Any, n: Any) -> Any:
+    """A summed loss over ``n``, from primitives; of nothing NaN, with a gradient of 0."""
+    return loss / n if n else loss * 0.0 + math.nan
+
+
 @op(
     "log_probs target weight",
     keeps="log_probs target weight out",
@@ -227,9 +232,8 @@ def _nll_loss(
     if reduction == "sum":
         return loss
     if weight is not None:
-        return loss / reduce.sum(rows)
-    n = int(counts.data.sum())
-    return loss / n if n else where(True, math.nan, loss)
+        return _mean(loss, reduce.sum(rows))
+    return _mean(loss, int(counts.data.sum()))
 
 
 @op(
@@ -317,8 +321,7 @@ def _cross_entropy_reference(
     loss = reduce.sum(loss)
     if reduction == "sum":
         return loss
-    n = int(counts.data.sum())
-    return loss / n if n else where(True, math.nan, loss)
+    return _mean(loss, int(counts.data.sum()))
 
 
 def cross_entropy(
@@ -385,4 +388,4 @@ def cross_entropy(
     loss = reduce.sum(loss)
     if reduction == "sum":
         return loss
-    return loss / n if n else where(True, math.nan, loss)
+    return _mean(loss, n)

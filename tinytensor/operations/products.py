@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ..registry import op
-from ..samples import Sample
+from ..samples import Draw, Sample
 from .arithmetic import add
 from .axes import as_tensor
 from .shape import swapaxes
@@ -170,19 +172,26 @@ def bmm(x: Any, y: Any) -> Any:
     return matmul(x, y)
 
 
+def _vectors(r: Draw) -> list[Sample]:
+    def three(*shape: int, axis: int = -1) -> Any:
+        return np.stack([r(*shape) for _ in range(3)], axis=axis)
+
+    return [
+        Sample(three(), three()),
+        Sample(three(2), three(2)),
+        Sample(three(2, axis=0), three(2, axis=0), 0),
+        Sample(three(4, 1), three(2)),
+        Sample(three(2, 4, axis=1), three(1, 4, axis=1), -2),
+        Sample(three(0), three(0)),
+    ]
+
+
 @op(
     "x y",
     keeps={"x": "y", "y": "x"},
     formula="x × y",
     gradient="dx = y × g, dy = g × x",
-    samples=lambda r: [
-        Sample(r(3), r(3)),
-        Sample(r(2, 3), r(2, 3)),
-        Sample(r(3, 2), r(3, 2), 0),
-        Sample(r(4, 1, 3), r(2, 3)),
-        Sample(r(2, 3, 4), r(1, 3, 4), -2),
-        Sample(r(0, 3), r(0, 3)),
-    ],
+    samples=_vectors,
 )
 def cross(xp, x, y, axis=-1):
     """Cross product of vectors of length 3 along ``axis``; the other axes broadcast.
