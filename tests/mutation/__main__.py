@@ -33,7 +33,7 @@ def survivors(
             by = "equivalent"
         if by is None and not fast:
             if further is None:
-                further = checks.sound([*checks.by_torch(op), *checks.by_hand(op)])
+                further = checks.further(op)
             by = _caught(fault, further)
         counts[fault.kind][by or "survived"] += 1
         if verbose or by is None:

@@ -80,3 +80,11 @@ def places(shape: tuple[int, ...], index: tuple[Any, ...]) -> np.ndarray | None:
         return np.arange(int(np.prod(shape))).reshape(shape)[index]
     except IndexError:
         return None
+
+
+@st.composite
+def value_shapes(draw: st.DrawFn, place: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape that NumPy's assignment broadcasts to ``place``."""
+    shape = tuple(draw(st.sampled_from([n, n, n, 1])) for n in place)
+    shape = shape[draw(st.integers(0, len(shape))) :]
+    return (1,) * draw(st.sampled_from([0, 0, 1])) + shape

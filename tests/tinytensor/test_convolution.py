@@ -67,9 +67,19 @@ def test_conv_transpose_by_hand(device: Device) -> None:
     close(
         tt.conv_transpose1d(x, w, const([0.5]), stride=3), [[[1.5, 10.5, 100.5, 2.5, 20.5, 200.5]]]
     )
-    # beyond everything that x reaches there is the bias alone
-    one = const([[[1]]])
-    close(tt.conv_transpose1d(one, one, const([7]), stride=3, padding=1, output_padding=2), [[[7]]])
+
+
+def test_an_output_beyond_everything_that_x_reaches(device: Device) -> None:
+    x, w, b = leaf([[[1]]]), leaf([[[1]]]), leaf([7])
+    for settings in (
+        {"stride": 3, "padding": 1, "output_padding": 2},
+        {"stride": 5, "padding": 2, "output_padding": 4},
+    ):
+        out = tt.conv_transpose1d(x, w, b, **settings)
+        close(out, [[[7]]])
+        x.grad = w.grad = b.grad = None
+        out.backward(const([[[2]]]))
+        assert grad_of(x).item() == 0 and grad_of(w).item() == 0 and grad_of(b).item() == 2
 
 
 def test_same_puts_the_odd_zero_behind() -> None:

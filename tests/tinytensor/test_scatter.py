@@ -14,7 +14,7 @@ import tinytensor as tt
 from tinytensor.device import Device
 
 from .helpers import close, const, grad_of, host, leaf
-from .indices_drawn import as_given, mixed_indices, places, shapes
+from .indices_drawn import as_given, mixed_indices, places, shapes, value_shapes
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -55,14 +55,6 @@ def summed(g: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     g = g.sum(axis=tuple(range(g.ndim - len(shape))))
     short = tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1)
     return g.sum(axis=short, keepdims=True)
-
-
-@st.composite
-def value_shapes(draw: st.DrawFn, place: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape that NumPy's assignment broadcasts to ``place``."""
-    shape = tuple(draw(st.sampled_from([n, n, n, 1])) for n in place)
-    shape = shape[draw(st.integers(0, len(shape))) :]
-    return (1,) * draw(st.sampled_from([0, 0, 1])) + shape
 
 
 CHANGES: dict[str, Callable[..., Any]] = {

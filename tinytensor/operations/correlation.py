@@ -22,13 +22,15 @@ from ..registry import op
 from ..samples import Draw, Sample
 from .geometry import Ints, Windows
 
-#: columns made at a time, as a number of elements
-_BLOCK = 1 << 21
+#: columns made at a time, as a number of elements: on a CPU what its cache holds; a GPU has room
+#: for more, and wants few large products
+_BLOCK, _BLOCK_ON_GPU = 1 << 19, 1 << 26
 
 
-def _blocks(batch: int, each: int) -> Iterator[slice]:
+def _blocks(xp: Any, batch: int, each: int) -> Iterator[slice]:
     """The batch in parts, given how many elements the columns of one of its members have."""
-    step = max(1, _BLOCK // max(1, each))
+    limit = _BLOCK if xp.__name__ == "numpy" else _BLOCK_ON_GPU
+    step = max(1, limit // max(1, each))
     for start in range(0, batch, step):
         yield slice(start, min(batch, start + step))
 
@@ -38,7 +40,7 @@ def _columns(xp: Any, x: Any, windows: Windows, groups: int) -> Iterator[tuple[s
     padded = windows.padded(xp, x).swapaxes(0, 1)
     channels, batch = padded.shape[:2]
     taps, places = math.prod(windows.kernel), math.prod(windows.size)
-    for block in _blocks(batch, channels * taps * places):
+    for block in _blocks(xp, batch, channels * taps * places):
         members = block.stop - block.start
         columns = xp.empty((channels, taps, members, *windows.size), dtype=x.dtype)
         for tap, seen in enumerate(windows.taps(padded[:, block])):
@@ -162,7 +164,7 @@ def conv_transpose(xp, x, weight, bias=None, *, stride, padding, dilation, group
     batch, channels = x.shape[0], weight.shape[1] * groups
     taps, places = math.prod(windows.kernel), math.prod(windows.size)
     canvas, out = windows.canvas(xp, (batch, channels), size, xp.result_type(x, weight))
-    for block in _blocks(batch, channels * taps * places):
+    for block in _blocks(xp, batch, channels * taps * places):
         rows = _rows(x[block], groups)
         # with one channel per group an outer product, for which matmul is slow
         columns = filters * rows if rows.shape[1] == 1 else xp.matmul(filters, rows)
