@@ -167,7 +167,7 @@ def _ctc_loss_vjp(xp: Any, g: Any, k: Any) -> Any:
     if flat.size:
         d += xp.bincount(flat, passing[..., 1::2].reshape(-1), d.size).astype(d.dtype)
     d = d.reshape(steps, n, classes)
-    d[..., k.blank] += xp.sum(passing[..., 0::2], axis=-1)
+    d[..., k.blank] = xp.sum(passing[..., 0::2], axis=-1)
     scale = -g * xp.ones(n, dtype=g.dtype)
     if k.reduction == "mean":
         scale = scale * _scale(xp, k.target_lengths, g) * share((n,), "mean")
