@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 import tinytensor as tt
 
-from . import Choice, Entry, NotApplicable, through
+from . import Choice, Entry
 
-#: float64 formulas of PyTorch with a constant in float32 (1 / 6), or rounded otherwise
+#: PyTorch has 1 / 6 in float32 there, in float64 too
 _SIXTH = {"tolerance": {"float64": (1e-7, 1e-8)}}
 
 
@@ -20,14 +18,6 @@ def _prelu(T: Any, s: Any) -> Any:
 
 def _lerp(T: Any, s: Any) -> Any:
     return tt.lerp(T(s.input), *(T(a) for a in s.args))
-
-
-def _fixed(name: str, **settings: Any) -> Any:
-    return lambda T, s: getattr(tt, name)(T(s.input), **settings)
-
-
-def _isclose(T: Any, s: Any) -> Any:
-    return through(tt.isclose, T, s)
 
 
 def _allclose(T: Any, s: Any) -> Any:
@@ -45,10 +35,14 @@ ENTRIES = [
     Entry("round", "round", "decimals_0"),
     Entry("round", "round", "decimals_3"),
     Entry("round", "round", "decimals_neg_3"),
-    Entry("floor_divide", "div", "floor_rounding", rename={"rounding_mode": "rounding_mode"},
-          call=lambda T, s: tt.floor_divide(T(s.input), T(s.args[0]))),
-    Entry("trunc", "div", "trunc_rounding",
-          call=lambda T, s: tt.trunc(T(s.input) / T(s.args[0]))),
+    Entry("allclose", call=_allclose),
+    Entry(
+        "floor_divide",
+        "div",
+        "floor_rounding",
+        call=lambda T, s: tt.floor_divide(T(s.input), T(s.args[0])),
+    ),
+    Entry("trunc", "div", "trunc_rounding", call=lambda T, s: tt.trunc(T(s.input) / T(s.args[0]))),
     Entry("remainder", "__rmod__", call=lambda T, s: tt.remainder(T(s.args[0]), T(s.input))),
     Entry("sign", "sgn"),
     Entry("lerp", call=_lerp),
