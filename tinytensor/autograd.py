@@ -98,8 +98,8 @@ def backward(
         for parent, r, fresh in results:
             if on_path is None or parent in on_path:
                 add(parent, r, fresh)
-        if not retain_graph and node.saved:
-            # numbers are no memory: a graph that keeps nothing else can be walked again
+        # numbers are no memory: a graph that keeps nothing else can be walked again
+        if not retain_graph and isinstance(node.saved, tuple):
             if any(hasattr(a, "dtype") for a in node.saved):
                 node.saved = None
 
@@ -311,7 +311,7 @@ def _reference_vjp(node: Node, g: Any) -> list[tuple[Any, Any, bool]]:
     """
     from . import operations as ops
 
-    assert node.saved is not None
+    assert isinstance(node.saved, tuple)
     values = dict(zip(node.op.keys, _as_tensors(node, node.saved), strict=True))
     operands = [values[name] for name in node.op.inputs]
     cotangents = g if isinstance(g, tuple) else (g,)

@@ -138,6 +138,7 @@ def explanation(op: str | Callable[..., Any]) -> str:
         raise ValueError(f"explain: op: there is no op called {name!r}{hint} (tt.ops() lists all)")
     entry = _entry(name, found or public)
     public = public or found
+    assert public is not None
     parts = [f"{name}{entry.signature}    [{entry.kind}]"]
     if entry.formula:
         parts.append(f"out = {entry.formula}")

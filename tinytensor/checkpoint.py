@@ -65,7 +65,10 @@ class _Place(Dropped):
                 + (f", and op {self.index} is {name!r}, not {node.op.name!r}" if name else "")
             )
         segment.again[self.index] = (name, None)
-        arrays: tuple[Any, ...] = saved.recompute(node) if isinstance(saved, Dropped) else saved
+        if isinstance(saved, Dropped):
+            return saved.recompute(node)
+        assert saved is not None
+        arrays: tuple[Any, ...] = saved
         return arrays
 
 

@@ -325,7 +325,7 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
             )
         pair = [list(range(x.ndim - axes, x.ndim)), list(range(axes))]
     else:
-        pair = [[a] if isinstance(a, (int, np.integer)) else list(a) for a in axes]
+        pair = [[int(a)] if isinstance(a, (int, np.integer)) else list(a) for a in axes]
     if len(pair) != 2 or len(pair[0]) != len(pair[1]):
         raise ValueError(f"tensordot: axes: expected two lists of equal length, got {axes!r}")
     for name, a, of in (("x", x, pair[0]), ("y", y, pair[1])):
