@@ -223,13 +223,19 @@ StrictArray.clip = lambda self, min=None, max=None, out=None: xp.clip(self, min,
 class _Special:
     """The part of `cupyx.scipy.special` that the engine uses."""
 
-    @staticmethod
-    def erf(x: StrictArray, out: StrictArray | None = None) -> StrictArray:
-        if not isinstance(x, StrictArray):
-            raise TypeError(f"Unsupported type {type(x)}")
-        from scipy.special import erf
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("erf", "erfc"):
+            raise AttributeError(f"{name}: the stand-in does not model it")
+        import scipy.special
 
-        return wrap(erf(x._host)) if out is None else wrap(erf(x._host, out=unwrap(out)))
+        host = getattr(scipy.special, name)
+
+        def run(x: StrictArray, out: StrictArray | None = None) -> StrictArray:
+            if not isinstance(x, StrictArray):
+                raise TypeError(f"Unsupported type {type(x)}")
+            return wrap(host(x._host)) if out is None else wrap(host(x._host, out=unwrap(out)))
+
+        return run
 
 
 special = _Special()

@@ -35,7 +35,9 @@ def wrap(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         return StrictArray(np.asarray(value))
     if isinstance(value, (tuple, list)):
-        return type(value)(wrap(v) for v in value)
+        values = [wrap(v) for v in value]
+        # a named tuple, such as NumPy's linalg functions return
+        return type(value)(*values) if hasattr(value, "_fields") else type(value)(values)
     return value
 
 

@@ -205,7 +205,9 @@ def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
             shape, dtype = node.in_meta[i]
             if isinstance(r, np.generic):  # NumPy makes scalars of 0-d arrays
                 r = np.asarray(r)
-            fresh = r is not g and not graph
+            fresh = not graph and (
+                r is not g if type(g) is not tuple else all(r is not part for part in g)
+            )
             if r.shape != shape:
                 r = _fit(op, i, xp, r, shape)
             if r.dtype != dtype:

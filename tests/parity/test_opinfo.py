@@ -68,10 +68,15 @@ def test_samples_on_other_devices(
 
 
 def test_every_namesake_is_mapped() -> None:
-    ours = {*registry.OPS, *tt.operations.__all__}
-    mapped = {e.ours for e in ENTRIES}
-    missing = {n: namesakes(n) for n in sorted(ours - mapped - WITHOUT.keys()) if namesakes(n)}
-    assert not missing, "PyTorch has samples for these: give them an Entry, or a reason in WITHOUT"
+    functions = [e.function for e in ENTRIES]
+    ours = {*registry.OPS, *tt.operations.__all__} - WITHOUT.keys() - {e.ours for e in ENTRIES}
+    missing = {
+        name: namesakes(name)
+        for name in sorted(ours)
+        # another name of a mapped function, such as arccos of acos, is mapped with it
+        if namesakes(name) and not any(getattr(tt, name, None) is f for f in functions)
+    }
+    assert not missing, f"give {list(missing)} an Entry, or a reason in WITHOUT: {missing}"
 
 
 def test_what_has_no_entry_has_a_reason() -> None:

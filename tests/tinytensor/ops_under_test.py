@@ -12,6 +12,9 @@ from tinytensor import registry
 
 from .helpers import const, host
 
+#: ops that are constant between jumps: their gradients are 0 everywhere
+STEPS = {"ceil", "floor", "floor_divide", "round", "sign", "trunc"}
+
 Layout = Callable[[np.ndarray], np.ndarray]
 
 

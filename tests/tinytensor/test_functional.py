@@ -33,7 +33,11 @@ def test_value_and_grad() -> None:
 
 
 def test_value_and_grad_of_a_nest() -> None:
-    nest = {"p": Pair(const([1.0, 2.0]), const(3.0)), "n": 4, "more": [const([5.0]), tt.tensor([1, 2])]}
+    nest = {
+        "p": Pair(const([1.0, 2.0]), const(3.0)),
+        "n": 4,
+        "more": [const([5.0]), tt.tensor([1, 2])],
+    }
 
     def fn(d: dict[str, Any], scale: float) -> tt.Tensor:
         return ((d["p"].w * d["p"].b).sum() + (d["more"][0] ** 2).sum() * d["n"]) * scale

@@ -21,14 +21,12 @@ from tinytensor.device import Device
 from tinytensor.samples import Draw
 
 from .helpers import host
-from .ops_under_test import Case, all_ops, is_float
+from .ops_under_test import STEPS, Case, all_ops, is_float
 
 OPS = [op for op in all_ops() if op.differentiable and op.name != "to_device"]
 LENGTHS = st.fixed_dictionaries({n: st.integers(0, 4) for n in range(2, 9)})
 #: settings that are lengths of the operands themselves: only the layouts of such ops are drawn
-LENGTH_SETTINGS = {"shape", "size", "length", "rows", "pad_width", "own"}
-#: their gradients are 0 everywhere
-STEPS = {"ceil", "floor", "floor_divide", "round", "sign", "trunc"}
+LENGTH_SETTINGS = {"shape", "size", "length", "rows", "pad_width", "own", "index"}
 #: each keeps the values and changes where they lie in memory
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "C order": lambda a: a,

@@ -13,7 +13,7 @@ from tinytensor import registry
 from tinytensor.device import Device
 
 from .helpers import host, numeric_gradients, share_memory
-from .ops_under_test import Case, all_ops, cases, laid_out, same, samples
+from .ops_under_test import STEPS, Case, all_ops, cases, laid_out, same, samples
 
 # to_device moves between devices by name: test_device.py tests it with two of them
 OPS = [op for op in all_ops() if op.name != "to_device"]
@@ -115,7 +115,7 @@ def test_gradients_pass_gradcheck(op: Any, device: Device) -> None:
             continue  # a constant, such as the softmax of one number: left to the test below
         assert tt.gradcheck(fn, floats), f"{case.sample}"
         checked += 1
-    assert checked, "no sample was checked"
+    assert checked or op.name in STEPS, "no sample was checked"
 
 
 @every_gradient
@@ -140,7 +140,7 @@ def test_gradients_equal_finite_differences(op: Any) -> None:
             got = np.zeros_like(want) if got is None else got
             np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-7, err_msg=str(case.sample))
             moving += int(np.any(np.abs(want) > 1e-3))
-    assert moving, "every gradient was zero: the check could not fail"
+    assert bool(moving) != (op.name in STEPS), "every gradient was zero: the check cannot fail"
 
 
 @every_gradient

@@ -7,11 +7,11 @@ A new op goes into the file of its family and into that file's ``__all__``; from
 # ruff: noqa: F403, I001  (in reading order: from the simplest to the most fused)
 # fmt: off
 from . import (
-    arithmetic, rounding, exponential, trigonometric, comparison, select, copying, reduce, statistics, shape,
-    diagonals, scan, order,
-    activation, piecewise, index, rearrange, pieces, windows, embed, scatters, positions, products, einsums, linalg, determinants, probability, normalize, channels, loss, regression, divergence, similarity, ctc,
-    attention, recurrent,
-    convolution, pooling, adaptive,
+    arithmetic, rounding, exponential, trigonometric, comparison, select, copying, reduce,
+    statistics, shape, diagonals, scan, order, activation, piecewise, index, rearrange, pieces,
+    windows, embed, scatters, positions, products, einsums, linalg, determinants, probability,
+    normalize, channels, loss, regression, divergence, similarity, ctc, convolution, pooling,
+    adaptive, attention, recurrent,
 )
 from .arithmetic import *
 from .rounding import *

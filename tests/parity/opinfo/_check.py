@@ -277,7 +277,7 @@ def _host(value: Any) -> np.ndarray:
 
 def _numpy(value: Any) -> np.ndarray:
     if isinstance(value, torch.Tensor):
-        return np.asarray(value.detach().resolve_neg().numpy())
+        return np.asarray(value.numpy(force=True))
     return np.asarray(value)
 
 

@@ -125,14 +125,13 @@ def _layer_norm(T: Any, s: Any) -> Any:
 
 def _cross_entropy(T: Any, s: Any) -> Any:
     """PyTorch has the classes on axis 1, we have them last."""
-    if s.args[0].is_floating_point():
-        raise NotApplicable("probabilities as targets")
-    if s.kwargs.get("weight") is not None:
-        raise NotApplicable("class weights (weight=)")
-    x = T(s.input)
-    if x.ndim > 2:
-        x = x.permute(0, *range(2, x.ndim), 1)
-    return tt.cross_entropy(x, T(s.args[0]), **{k: v for k, v in s.kwargs.items() if k != "weight"})
+
+    def last(x: Any) -> Any:
+        return x.permute(0, *range(2, x.ndim), 1) if x.ndim > 2 else x
+
+    target = T(s.args[0])
+    target = last(target) if target.dtype.kind == "f" else target
+    return tt.cross_entropy(last(T(s.input)), target, **{k: T(v) for k, v in s.kwargs.items()})
 
 
 def _attention(T: Any, s: Any) -> Any:
@@ -297,6 +296,8 @@ CHOICES = [
     ),
     Choice("squeeze", _zero_d, _NO_AXES),
     Choice("swapaxes", _zero_d, _NO_AXES),
+    Choice("softmax", _zero_d, _NO_AXES),
+    Choice("log_softmax", _zero_d, _NO_AXES),
     Choice(
         "concat",
         lambda s: any(t.shape == (0,) for t in s.input) and any(t.ndim > 1 for t in s.input),
