@@ -28,9 +28,7 @@ class ModuleHooks:
         """Put one in; the handle takes it out again."""
         if not callable(hook):
             raise TypeError(f"hook: expected a function, got {type(hook).__name__}")
-        handle = RemovableHandle(hooks)
-        hooks[handle] = hook
-        return handle
+        return RemovableHandle(hooks, hook)
 
     def call(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``module.forward`` with everything around it."""
@@ -62,8 +60,8 @@ class _Backward:
         self.grad_output: tuple[Tensor | None, ...] = ()
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        new, self.count = _through_one_node(args, self._at_inputs)
-        tied: tuple[Any, ...] = new
+        tied: tuple[Any, ...]
+        tied, self.count = _through_one_node(args, self._at_inputs)
         return tied
 
     def outputs(self, result: Any) -> Any:
@@ -78,11 +76,29 @@ class _Backward:
         return list(self._run(tuple(grads)))
 
     def _run(self, grad_input: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        grad_output, self.grad_output = self.grad_output, ()
         for hook in tuple(self.hooks.values()):
-            changed = hook(self.module, grad_input, self.grad_output)
+            changed = hook(self.module, grad_input, grad_output)
             if changed is not None:
-                grad_input = changed if isinstance(changed, tuple) else (changed,)
+                new = changed if isinstance(changed, tuple) else (changed,)
+                _check_alike(hook, new, grad_input)
+                grad_input = new
         return grad_input
+
+
+def _check_alike(hook: Hook, new: tuple[Any, ...], old: tuple[Tensor | None, ...]) -> None:
+    """Raise unless a hook returned as many gradients as it got, of the same shapes."""
+    if len(new) != len(old) or any(
+        g is not None and (not isinstance(g, Tensor) or (o is not None and g.shape != o.shape))
+        for g, o in zip(new, old, strict=True)
+    ):
+        got, expected = (
+            [str(getattr(g, "shape", type(g).__name__)) for g in part] for part in (new, old)
+        )
+        raise TypeError(
+            f"backward hook {getattr(hook, '__name__', hook)!r}: expected None or the gradients of "
+            f"the inputs, of shapes ({', '.join(expected)}), got ({', '.join(got)})"
+        )
 
 
 def _through_one_node(nest: Any, hook: Hook) -> tuple[Any, int]:
@@ -94,5 +110,9 @@ def _through_one_node(nest: Any, hook: Hook) -> tuple[Any, int]:
     if tied[0].node is None:  # nothing is recorded
         return nest, 0
     tied[0].node.parents[0].hooks = {hook: hook}
-    new = {id(x): y for x, y in zip(found, tied, strict=True)}
-    return tree.map_leaves(lambda x: new.get(id(x), x), nest), len(found)
+    rest = iter(tied)  # by position: one tensor given twice has a gradient at each place
+
+    def swap(x: Any) -> Any:
+        return next(rest) if isinstance(x, Tensor) and x.requires_grad else x
+
+    return tree.map_leaves(swap, nest), len(found)

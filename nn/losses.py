@@ -158,7 +158,9 @@ def nll_loss(
 
 
 class _Loss(Module):
-    _reductions = REDUCTIONS
+    _reductions: tuple[str, ...] = REDUCTIONS
+    weight: Any
+    pos_weight: Any
 
     def __init__(self, reduction: str = "mean"):
         check_reduction(reduction, self._reductions)

@@ -60,7 +60,7 @@ def wrap_index(index: Any, shape: tuple[int, ...]) -> Any:
             axis += len(shape) - used
         else:
             if isinstance(part, np.ndarray) and part.dtype.kind in "iu" and axis < len(shape):
-                part = part % max(shape[axis], 1)
+                part = part.astype(np.int64) % max(shape[axis], 1)
             axis += width(part)
         out.append(part)
     return tuple(out) if isinstance(index, tuple) else out[0]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from .device import device_of
-from .grad_mode import grad_mode
+from .grad_mode import Mode, grad_mode
 from .version import place, user_line
 
 
-class detect_anomaly(contextlib.ContextDecorator):
+class detect_anomaly(Mode):
     """Context manager and decorator: backward raises where a gradient becomes NaN or infinite.
 
     The forward pass has to run inside too, for the message to name the line of your code that

@@ -34,6 +34,9 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
         if not args[0]:
             raise ValueError(f"{op.name}: {op.inputs[0]}: expected at least one tensor, got none")
         operands, rest = tuple(args[0]), args[1:]
+        if any(type(x) in NUMBERS for x in operands):
+            home = next((x.device for x in operands if isinstance(x, Tensor)), None)
+            operands = tuple(tensor(x, device=home) if type(x) in NUMBERS else x for x in operands)
     else:
         operands, rest = args[: op.arity], args[op.arity :]
         for name in op.inputs[len(operands) :]:

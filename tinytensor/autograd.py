@@ -98,10 +98,11 @@ def backward(
         for parent, r, fresh in results:
             if on_path is None or parent in on_path:
                 add(parent, r, fresh)
-        # numbers are no memory: a graph that keeps nothing else can be walked again
-        if not retain_graph and isinstance(node.saved, tuple):
-            if any(hasattr(a, "dtype") for a in node.saved):
-                node.saved = None
+        if not retain_graph:
+            for array in node.saved:
+                if hasattr(array, "dtype"):  # a graph that keeps only numbers can be walked again
+                    node.saved = None
+                    break
 
     if targets is not None:
         keys = [t if t.node is None else t.node for t in targets]
@@ -111,9 +112,10 @@ def backward(
     for leaf in leaves.values():
         g = grads.get(leaf)
         if g is not None:
-            hooks = leaf.hooks
-            changed = run_hooks(hooks, g, create_graph)
-            _accumulate(leaf, changed, id(leaf) in owned and not hooks, create_graph)
+            fresh = id(leaf) in owned
+            if leaf.hooks:
+                g, fresh = run_hooks(leaf.hooks, g, create_graph), False
+            _accumulate(leaf, g, fresh, create_graph)
     return []
 
 
@@ -145,34 +147,34 @@ def _paths_to(order: list[Node], wanted: set[Any]) -> set[Any]:
 
 def _accumulate(leaf: Tensor, g: Any, owned: bool, graph: bool) -> None:
     """Add a gradient to ``leaf.grad``; the array stored is one that nobody else holds."""
-    from . import operations as ops
     from .tensor import make
 
+    before = leaf._grad
     if graph:
-        leaf.grad = ops.copy(g) if leaf.grad is None else leaf.grad + g
-    elif leaf.grad is None:
-        leaf.grad = make(g if owned else g.copy())
-    elif leaf.grad.node is not None:
-        leaf.grad = make(leaf.grad.data + g)
+        leaf._grad = g.copy() if before is None else before + g
+    elif before is None:
+        leaf._grad = make(g if owned else g.copy())
+    elif before.node is not None:
+        leaf._grad = make(before.data + g)
     else:
-        leaf.grad.data += g
-        leaf.grad.version.bump()
+        before.data += g
+        before.version.bump()
 
 
 def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
     """Gradients of a node's operands: (parent, gradient, whether its array is nobody else's)."""
     op = node.op
     saved = node.saved
-    if isinstance(saved, Dropped):
+    if type(saved) is not tuple and isinstance(saved, Dropped):
         saved = node.saved = saved.recompute(node)
     if saved is None:
         raise RuntimeError(
             f"backward through {op.name!r} a second time, but its saved arrays were freed by the "
             "first; call backward(retain_graph=True) the first time, or compute the loss again"
         )
-    for i, version in enumerate(node.versions):
-        if version is not None and version.count != node.counts[i]:
-            raise RuntimeError(_changed(node, op.keys[i], version, node.counts[i]))
+    for key, version, count in zip(op.keys, node.versions, node.counts, strict=True):
+        if version is not None and version.count != count:
+            raise RuntimeError(_changed(node, key, version, count))
     if type(g) is list:
         g = _fill(node, g, graph)
     if not graph:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import random
+from . import random, tree
 from .grad_mode import enable_grad, grad_mode
 from .graph import Dropped, Node
+from .tensor import Tensor, make
+from .version import place
 
 
 class _Segment:
@@ -18,10 +20,18 @@ class _Segment:
     """
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]):
-        self.fn, self.args, self.kwargs = fn, args, kwargs
+        self.fn = fn
+        self.args, self.kwargs = tree.map_leaves(_as_it_is_now, (args, kwargs))
+        given = [x for x in tree.leaves([args, kwargs]) if isinstance(x, Tensor)]
+        self.versions = [(x.version, x.version.count) for x in given]
         self.random = random.state()
         self.count = 0
         self.again: list[tuple[str, Any]] = []
+
+    @property
+    def called(self) -> Any:
+        """What to call the function in a message."""
+        return getattr(self.fn, "__name__", self.fn)
 
     def drop(self, node: Node) -> None:
         """Observer of the first run."""
@@ -34,15 +44,33 @@ class _Segment:
         self.again.append((node.op.name, node.saved))
 
     def run_again(self) -> None:
+        for version, count in self.versions:
+            if version.count != count:
+                raise RuntimeError(
+                    f"checkpoint: an argument of {self.called!r} was changed in place before "
+                    f"backward could compute it again, last{place(version.where)}; give it a copy"
+                )
         outer, now = grad_mode.observers, random.state()
         random.set_state(self.random)
         grad_mode.observers = (self.collect,)  # after those that the call itself puts before it
         try:
             with enable_grad():
                 self.fn(*self.args, **self.kwargs)
+        except BaseException:
+            self.again.clear()  # a later backward starts afresh
+            raise
         finally:
             grad_mode.observers = outer
             random.set_state(now)
+
+
+def _as_it_is_now(x: Any) -> Any:
+    """A tensor of its own for the second run: a recorded write makes another one of ``x``."""
+    if not isinstance(x, Tensor) or x.is_leaf and x.requires_grad:
+        return x
+    now = make(x.data, x.node)
+    now.version = x.version
+    return now
 
 
 class _Place(Dropped):
@@ -60,8 +88,8 @@ class _Place(Dropped):
         )
         if name != node.op.name:
             raise RuntimeError(
-                f"checkpoint: {getattr(segment.fn, '__name__', segment.fn)!r} did not compute the "
-                f"same the second time: {len(segment.again)} ops instead of {segment.count}"
+                f"checkpoint: {segment.called!r} did not compute the same the second time: "
+                f"{len(segment.again)} ops instead of {segment.count}"
                 + (f", and op {self.index} is {name!r}, not {node.op.name!r}" if name else "")
             )
         segment.again[self.index] = (name, None)
@@ -88,7 +116,8 @@ def checkpoint(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         What ``fn`` returns, in the graph.
 
     Raises:
-        RuntimeError: (in ``backward``) the second run applied other ops than the first.
+        RuntimeError: (in ``backward``) the second run applied other ops than the first, or a
+            tensor among the arguments was written to in between.
 
     Example:
         >>> import tinytensor as tt

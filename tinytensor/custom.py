@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from . import tree
+from .autograd import grad
+from .device import device_of
 from .gradcheck import gradcheck, gradgradcheck
 from .registry import OPS, Op
 from .samples import Sample
@@ -24,11 +27,14 @@ class CustomOp(Op):
 
         Checked are: the gradients against finite differences, first and second order (float64);
         that float32 gives the same numbers; that arrays in another memory order give
-        the same; that no operand is written to; and for an op with a reference, that both agree.
+        the same; that forward writes into no operand and returns none, or a part of one, as its
+        result; that a rule writes into no array it is given; and for an op with a reference, that
+        both agree.
 
         Raises:
             AssertionError: one of these fails; the message says which, and for which sample.
-            ValueError: there are no samples, or none of them has a gradient to check.
+            ValueError: there are no samples, or none of them has a gradient to check (an op without
+                rules needs none).
         """
         chosen = list(samples) or self.samples()
         if not chosen:
@@ -36,27 +42,36 @@ class CustomOp(Op):
                 f"check: op {self.name!r} has no samples: pass some, as {self.name}.check("
                 "tt.Sample(array, ...)), or define them with custom_op(samples=...)"
             )
+        with_gradient = 0
         for sample in chosen:
             try:
                 self._check_values(sample)
                 if self.differentiable:
-                    self._check_gradients(sample)
+                    with_gradient += self._check_gradients(sample)
             except AssertionError as error:
                 raise AssertionError(f"op {self.name!r}, {sample}: {error}") from error
+        if self.differentiable and not with_gradient:
+            raise ValueError(
+                f"check: op {self.name!r}: no sample has a gradient to check: give one with "
+                "floating-point arrays that are not empty"
+            )
         return len(chosen)
 
     def _check_values(self, sample: Sample) -> None:
         wide, _ = _tensors(sample, np.float64)
-        before = [np.array(x.data) for x in wide if isinstance(x, Tensor)]
-        expected = _arrays(self(*wide, **sample.kwargs))
-        after = [x.data for x in wide if isinstance(x, Tensor)]
-        if not all(
-            np.array_equal(a, b, equal_nan=True) for a, b in zip(before, after, strict=True)
-        ):
+        operands = [x for x in tree.leaves(wide) if isinstance(x, Tensor)]
+        before = _copies(operands)
+        outs = _listed(self(*wide, **sample.kwargs))
+        if _changed(operands, before):
             raise AssertionError("forward wrote into an operand")
+        if not self.view and any(_overlap(y.data, x.data) for y in outs for x in operands):
+            raise AssertionError(
+                "forward returned the memory of an operand: return a copy, or define the op with "
+                "view=True (for one output that is a view of the first operand)"
+            )
+        expected = _arrays(outs)
         narrow, _ = _tensors(sample, np.float32)
-        outs = _arrays(self(*narrow, **sample.kwargs))
-        for a, b in zip(outs, expected, strict=True):
+        for a, b in zip(_arrays(self(*narrow, **sample.kwargs)), expected, strict=True):
             np.testing.assert_allclose(a, b, 1e-3, 1e-4, err_msg="float32 differs from float64")
         other, _ = _tensors(sample, np.float64, lambda a: a.T.copy().T)
         for a, b in zip(_arrays(self(*other, **sample.kwargs)), expected, strict=True):
@@ -66,18 +81,29 @@ class CustomOp(Op):
             for a, b in zip(composed, expected, strict=True):
                 np.testing.assert_allclose(b, a, 1e-7, 1e-9, err_msg="differs from the reference")
 
-    def _check_gradients(self, sample: Sample) -> None:
+    def _check_gradients(self, sample: Sample) -> bool:
+        """Returns whether there were any to check."""
         args, floats = _tensors(sample, np.float64)
         floats = [x.requires_grad_() for x in floats if x.size]
         outs = [y for y in _listed(self(*args, **sample.kwargs)) if y.requires_grad and y.size]
         if not floats or not outs:
-            return
+            return False
+
+        seeds = [tensor(y.data) for y in outs]
+        given = [*(x for x in tree.leaves(args) if isinstance(x, Tensor)), *outs, *seeds]
+        before = _copies(given)
+        grad(outs, floats, seeds, allow_unused=True)
+        if _changed(given, before):
+            raise AssertionError(
+                "a gradient rule wrote into an array that it was given (g, or one that was kept)"
+            )
 
         def fn(*_: Tensor) -> Any:
             return self(*args, **sample.kwargs)
 
         gradcheck(fn, floats)
         gradgradcheck(fn, floats, rtol=1e-4, atol=1e-6)
+        return True
 
 
 def _listed(result: Any) -> list[Tensor]:
@@ -88,21 +114,37 @@ def _arrays(result: Any) -> list[Any]:
     return [y.device.to_host(y.data) for y in _listed(result)]
 
 
+def _copies(tensors: list[Tensor]) -> list[Any]:
+    return [np.array(a) for a in _arrays(tensors)]
+
+
+def _changed(tensors: list[Tensor], before: list[Any]) -> bool:
+    return not all(
+        np.array_equal(a, b, equal_nan=True) for a, b in zip(_arrays(tensors), before, strict=True)
+    )
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    # of 0-d arrays CuPy says that they all overlap
+    return a.ndim > 0 and bool(device_of(a).xp.may_share_memory(a, b))
+
+
 def _tensors(
     sample: Sample, dtype: Any, layout: Callable[[Any], Any] = np.copy
 ) -> tuple[list[Any], list[Tensor]]:
     """The sample's arguments with arrays as tensors, and the floating-point ones among them."""
-    args: list[Any] = []
     floats: list[Tensor] = []
-    for arg in sample.args:
-        if isinstance(arg, np.ndarray):
-            is_float = arg.dtype.kind == "f"
-            arg = tensor(arg.astype(dtype) if is_float else arg)
-            arg.data = arg.device.from_host(layout(arg.device.to_host(arg.data)))
-            if is_float:
-                floats.append(arg)
-        args.append(arg)
-    return args, floats
+
+    def operand(arg: Any) -> Any:
+        if not isinstance(arg, np.ndarray):
+            return arg
+        x = tensor(arg.astype(dtype) if arg.dtype.kind == "f" else arg)
+        x.data = x.device.from_host(layout(x.device.to_host(x.data)))
+        if arg.dtype.kind == "f":
+            floats.append(x)
+        return x
+
+    return list(tree.map_leaves(operand, sample.args)), floats
 
 
 def custom_op(

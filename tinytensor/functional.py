@@ -37,9 +37,10 @@ class _Variables:
     Args:
         args: nests. Floating-point tensors, arrays and Python floats in them become variables;
             everything else is passed on as it is.
+        keep: whether results are differentiable, also by what the arguments were computed from.
     """
 
-    def __init__(self, args: Nest, who: str):
+    def __init__(self, args: Nest, who: str, keep: bool):
         self.args = args
         self.tensors: list[Tensor] = []
         self.places: list[bool] = []
@@ -51,7 +52,7 @@ class _Variables:
             self.places.append(wanted)
             if not wanted:
                 return leaf
-            tracked = _depth.value > 1 and leaf.requires_grad
+            tracked = keep and leaf.requires_grad
             self.tensors.append(alias(leaf) if tracked else leaf.detach().requires_grad_())
             return self.tensors[-1]
 
@@ -151,7 +152,7 @@ def value_and_grad(
         )
     with _running():
         keep = _keep_graph(create_graph)
-        variables = _Variables(_split(args, argnums, "value_and_grad"), "value_and_grad")
+        variables = _Variables(_split(args, argnums, "value_and_grad"), "value_and_grad", keep)
         value = fn(*_merge(args, argnums, variables.values))
         aux = None
         if has_aux:
@@ -164,8 +165,8 @@ def value_and_grad(
                 "reduce it, for example with .sum(), or use tt.jacobian"
             )
         gradients = variables.nest(_gradients([value], [None], variables.tensors, keep))
-        value = _plain(value, keep)
-        return ((value, aux) if has_aux else value), _plain(gradients, keep)
+        value, aux, gradients = (_plain(part, keep) for part in (value, aux, gradients))
+        return ((value, aux) if has_aux else value), gradients
 
 
 def _gradients(
@@ -205,14 +206,15 @@ def vjp(
     """
     with _running():
         keep = _keep_graph(create_graph)
-        variables = _Variables(primals, "vjp")
+        variables = _Variables(primals, "vjp", keep)
         value = fn(*variables.values)
         outs = _outputs(value, "vjp")
 
     def pull(cotangents: Nest) -> Nest:
-        with enable_grad():
+        with _running():  # inside another of these, it is a function of the cotangents
+            graph = keep or _keep_graph(create_graph)
             given = [_like(c, o) for c, o in zip(_matching(cotangents, value), outs, strict=True)]
-            return variables.nest(_gradients(outs, given, variables.tensors, keep))
+            return variables.nest(_gradients(outs, given, variables.tensors, graph))
 
     return _plain(value, keep), pull
 
@@ -248,11 +250,11 @@ def jvp(
         primals: its arguments, nests of tensors. tangents: a direction for each, alike in shape.
 
     Returns:
-        ``(value, derivative)``, two nests of one form.
+        ``(value, derivative)``, two nests of one form; zeros for an output of integers.
     """
     with _running():
         keep = _keep_graph(None)
-        variables = _Variables(tuple(primals), "jvp")
+        variables = _Variables(tuple(primals), "jvp", keep)
         value = fn(*variables.values)
         outs = _outputs(value, "jvp")
         given = [
@@ -263,12 +265,14 @@ def jvp(
             if wanted
         ]
         directions = [_like(v, x) for v, x in zip(given, variables.tensors, strict=True)]
-        us = [
-            zeros(o.shape, dtype=o.dtype, device=o.device, requires_grad=o.dtype.kind == "f")
+        floats = [o for o in outs if o.dtype.kind == "f"]
+        us = [zeros(o.shape, dtype=o.dtype, device=o.device, requires_grad=True) for o in floats]
+        pulled = _gradients(floats, us, variables.tensors, True)
+        found = iter(_gradients(pulled, directions, us, keep))
+        along = [
+            next(found) if o.dtype.kind == "f" else zeros(o.shape, dtype=o.dtype, device=o.device)
             for o in outs
         ]
-        pulled = _gradients(outs, us, variables.tensors, True)
-        along = _gradients(pulled, directions, us, keep)
         return _plain(value, keep), _plain(tree.rebuild(value, along), keep)
 
 
@@ -294,7 +298,7 @@ def jacobian(
         return lambda *given: jacobian(fn, *given, argnums=argnums, create_graph=create_graph)
     with _running():
         keep = _keep_graph(create_graph)
-        variables = _Variables(_split(args, argnums, "jacobian"), "jacobian")
+        variables = _Variables(_split(args, argnums, "jacobian"), "jacobian", keep)
         value = fn(*_merge(args, argnums, variables.values))
         rows = [_rows(out, variables, keep) for out in _outputs(value, "jacobian")]
         return _plain(tree.rebuild(value, rows), keep)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import inspect
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -24,7 +24,47 @@ class _GradMode(threading.local):
 grad_mode = _GradMode()
 
 
-class set_grad_enabled(contextlib.ContextDecorator):
+class Mode:
+    """Base of context managers that are decorators too: each call of the function decorated enters
+    one of its own, so that threads and recursion don't meet in it. A generator function runs inside
+    it wherever it continues, and what is between its steps outside.
+    """
+
+    def again(self) -> Any:
+        """Another context manager like this one."""
+        return type(self)()
+
+    def __call__(self, func: F) -> F:
+        if inspect.isgeneratorfunction(func):
+
+            @functools.wraps(func)
+            def steps(*args: Any, **kwargs: Any) -> Any:
+                generator, send, given = func(*args, **kwargs), "send", None
+                while True:
+                    try:
+                        with self.again():
+                            value = getattr(generator, send)(given)
+                    except StopIteration as end:
+                        return end.value
+                    try:
+                        send, given = "send", (yield value)
+                    except GeneratorExit:
+                        generator.close()
+                        raise
+                    except BaseException as error:
+                        send, given = "throw", error
+
+            return steps  # type: ignore[return-value]
+
+        @functools.wraps(func)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with self.again():
+                return func(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+
+class set_grad_enabled(Mode):
     """Context manager and decorator: record a graph inside (True) or not (False).
 
     The setting is per thread and restored on leaving, also by an exception.
@@ -46,15 +86,8 @@ class set_grad_enabled(contextlib.ContextDecorator):
     def __exit__(self, *exc: object) -> None:
         grad_mode.enabled = self._outer.pop()
 
-    def __call__(self, func: F) -> F:
-        enabled = self.enabled
-
-        @functools.wraps(func)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with set_grad_enabled(enabled):
-                return func(*args, **kwargs)
-
-        return wrapped  # type: ignore[return-value]
+    def again(self) -> set_grad_enabled:
+        return set_grad_enabled(self.enabled)
 
 
 def no_grad() -> set_grad_enabled:
@@ -67,7 +100,7 @@ def enable_grad() -> set_grad_enabled:
     return set_grad_enabled(True)
 
 
-class inference_mode(contextlib.ContextDecorator):
+class inference_mode(Mode):
     """A stricter :func:`no_grad`, as context manager or decorator: inside it nothing can turn
     recording on again, so that code which must not build a graph is sure not to.
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .graph import Node
     from .tensor import Tensor
 
 #: key of the hook that :func:`retain_grad` puts after all others
 _RETAIN = "retain"
+
+_next_key = itertools.count().__next__
 
 
 class RemovableHandle:
@@ -19,12 +23,14 @@ class RemovableHandle:
     Also a context manager that removes the hook at the end of the ``with`` block.
     """
 
-    def __init__(self, hooks: dict[Any, Callable[..., Any]]):
+    def __init__(self, hooks: dict[Any, Callable[..., Any]], hook: Callable[..., Any]):
         self._hooks = hooks
+        self._key = _next_key()  # not the handle itself, which would close a reference cycle
+        hooks[self._key] = hook
 
     def remove(self) -> None:
         """Take the hook out; a second call does nothing."""
-        self._hooks.pop(self, None)
+        self._hooks.pop(self._key, None)
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -49,8 +55,7 @@ def _hooks_for(x: Tensor, what: str) -> dict[Any, Callable[..., Any]]:
 def register_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
     """Call ``hook(gradient)`` in each backward, when the gradient of ``x`` is complete."""
     hooks = _hooks_for(x, "register_hook")
-    handle = RemovableHandle(hooks)
-    hooks[handle] = hook
+    handle = RemovableHandle(hooks, hook)
     if _RETAIN in hooks:
         hooks[_RETAIN] = hooks.pop(_RETAIN)
     return handle
@@ -71,6 +76,12 @@ def retain_grad(x: Tensor) -> None:
     hooks[_RETAIN] = keep
 
 
+def move_retained(old: Node | None, new: Node | None) -> None:
+    """After a write in place, ``retain_grad`` is about the tensor as it is then."""
+    if old is not None and new is not None and old.hooks and _RETAIN in old.hooks:
+        new.hooks = {_RETAIN: old.hooks.pop(_RETAIN)}
+
+
 def run_hooks(hooks: dict[Any, Callable[..., Any]] | None, g: Any, graph: bool) -> Any:
     """The gradient after the hooks: each sees a copy, and may return another gradient.
 
@@ -79,15 +90,19 @@ def run_hooks(hooks: dict[Any, Callable[..., Any]] | None, g: Any, graph: bool) 
     """
     if not hooks:
         return g
+    from .operations import copy
     from .tensor import Tensor, make
+
+    def shown(part: Any) -> Any:
+        return copy(part) if graph else make(part.copy())
 
     for hook in tuple(hooks.values()):
         if type(g) is list:
-            result = hook([p if p is None or graph else make(p.copy()) for p in g])
+            result = hook([None if p is None else shown(p) for p in g])
             if result is not None:
                 g = [p if p is None or graph else p.data for p in result]
             continue
-        result = hook(g if graph else make(g.copy()))
+        result = hook(shown(g))
         if result is None:
             continue
         if not isinstance(result, Tensor) or result.shape != g.shape:

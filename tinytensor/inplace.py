@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .hooks import move_retained
 from .version import Version, is_shared
 
 if TYPE_CHECKING:
@@ -35,12 +36,13 @@ def set_at(x: Tensor, index: tuple[Any, ...], value: Any) -> None:
 
     The array is copied if anything else may read it again (a graph that saved it, the caller), and
     else written to, so that filling a tensor row by row takes one pass over it and not one each.
+    An array that looks at the memory of another is always copied: who holds that is not known.
     """
     from .operations import scatters
     from .operations.indices import is_basic
 
     # referred to by the tensor and by the argument of this call, and by nothing else
-    alone = sys.getrefcount(x.data) == 2
+    alone = sys.getrefcount(x.data) == 2 and x.data.base is None
     if alone and is_basic(index):
         become(x, scatters._index_set(x, value, index=index, overwrite=True))
     else:
@@ -49,6 +51,7 @@ def set_at(x: Tensor, index: tuple[Any, ...], value: Any) -> None:
 
 def become(x: Tensor, out: Tensor) -> None:
     """Let ``x`` be ``out``, which was computed from it: array, node and a counter of its own."""
+    move_retained(x.node, out.node)
     x.data, x.node, x.requires_grad = out.data, out.node, out.requires_grad
     x.version = Version()
     if x.node is not None:

@@ -29,6 +29,14 @@ class Operators:
     def __rtruediv__(self, other: Any) -> Tensor: return ops.div(other, self)
     def __pow__(self, other: Any) -> Tensor: return ops.pow(self, other)
     def __rpow__(self, other: Any) -> Tensor: return ops.pow(other, self)
+    def __floordiv__(self, other: Any) -> Tensor: return ops.floor_divide(self, other)
+    def __rfloordiv__(self, other: Any) -> Tensor: return ops.floor_divide(other, self)
+    def __mod__(self, other: Any) -> Tensor: return ops.remainder(self, other)
+    def __rmod__(self, other: Any) -> Tensor: return ops.remainder(other, self)
+    def __round__(self, decimals: int = 0) -> Tensor: return ops.round(self, decimals)
+    def __floor__(self) -> Tensor: return ops.floor(self)
+    def __ceil__(self) -> Tensor: return ops.ceil(self)
+    def __trunc__(self) -> Tensor: return ops.trunc(self)
     def __matmul__(self, other: Any) -> Tensor: return ops.matmul(self, other)
     def __rmatmul__(self, other: Any) -> Tensor: return ops.matmul(other, self)
     def __neg__(self) -> Tensor: return ops.neg(self)
@@ -71,6 +79,56 @@ class Operators:
     def relu(self) -> Tensor: return ops.relu(self)
     def gelu(self, approximate: str = "none") -> Tensor: return ops.gelu(self, approximate)
     def silu(self) -> Tensor: return ops.silu(self)
+    def floor_divide(self, other: Any) -> Tensor: return ops.floor_divide(self, other)
+    def remainder(self, other: Any) -> Tensor: return ops.remainder(self, other)
+    def fmod(self, other: Any) -> Tensor: return ops.fmod(self, other)
+    def square(self) -> Tensor: return ops.square(self)
+    def reciprocal(self) -> Tensor: return ops.reciprocal(self)
+    def rsqrt(self) -> Tensor: return ops.rsqrt(self)
+    def floor(self) -> Tensor: return ops.floor(self)
+    def ceil(self) -> Tensor: return ops.ceil(self)
+    def trunc(self) -> Tensor: return ops.trunc(self)
+    def round(self, decimals: int = 0) -> Tensor: return ops.round(self, decimals)
+    def exp2(self) -> Tensor: return ops.exp2(self)
+    def expm1(self) -> Tensor: return ops.expm1(self)
+    def log2(self) -> Tensor: return ops.log2(self)
+    def log10(self) -> Tensor: return ops.log10(self)
+    def log1p(self) -> Tensor: return ops.log1p(self)
+    def erf(self) -> Tensor: return ops.erf(self)
+    def erfc(self) -> Tensor: return ops.erfc(self)
+    def logit(self, eps: float | None = None) -> Tensor: return ops.logit(self, eps)
+    def logaddexp(self, other: Any) -> Tensor: return ops.logaddexp(self, other)
+    def hypot(self, other: Any) -> Tensor: return ops.hypot(self, other)
+    def tan(self) -> Tensor: return ops.tan(self)
+    def asin(self) -> Tensor: return ops.asin(self)
+    def acos(self) -> Tensor: return ops.acos(self)
+    def atan(self) -> Tensor: return ops.atan(self)
+    def atan2(self, x: Any) -> Tensor: return ops.atan2(self, x)
+    def sinh(self) -> Tensor: return ops.sinh(self)
+    def cosh(self) -> Tensor: return ops.cosh(self)
+    def asinh(self) -> Tensor: return ops.asinh(self)
+    def acosh(self) -> Tensor: return ops.acosh(self)
+    def atanh(self) -> Tensor: return ops.atanh(self)
+    def lerp(self, y: Any, weight: Any) -> Tensor: return ops.lerp(self, y, weight)
+    def fmax(self, other: Any) -> Tensor: return ops.fmax(self, other)
+    def fmin(self, other: Any) -> Tensor: return ops.fmin(self, other)
+    def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor: return ops.nan_to_num(self, nan, posinf, neginf)
+    def isnan(self) -> Tensor: return ops.isnan(self)
+    def isinf(self) -> Tensor: return ops.isinf(self)
+    def isfinite(self) -> Tensor: return ops.isfinite(self)
+    def isclose(self, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor: return ops.isclose(self, other, rtol, atol, equal_nan)
+    def allclose(self, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool: return ops.allclose(self, other, rtol, atol, equal_nan)
+    def dot(self, other: Any) -> Tensor: return ops.dot(self, other)
+    def outer(self, other: Any) -> Tensor: return ops.outer(self, other)
+    def inner(self, other: Any) -> Tensor: return ops.inner(self, other)
+    def bmm(self, other: Any) -> Tensor: return ops.bmm(self, other)
+    def mv(self, other: Any) -> Tensor: return ops.mv(self, other)
+    def cross(self, other: Any, axis: int = -1) -> Tensor: return ops.cross(self, other, axis)
+    def inv(self) -> Tensor: return ops.inv(self)
+    def det(self) -> Tensor: return ops.det(self)
+    def slogdet(self) -> tuple[Tensor, Tensor]: return ops.slogdet(self)
+    def cholesky(self) -> Tensor: return ops.cholesky(self)
+    def matrix_power(self, n: int) -> Tensor: return ops.matrix_power(self, n)
     def sign(self) -> Tensor: return ops.sign(self)
     def clip(self, low: float | None = None, high: float | None = None) -> Tensor: return ops.clip(self, low, high)
     def masked_fill(self, mask: Any, value: float) -> Tensor: return ops.masked_fill(self, mask, value)
@@ -172,6 +230,10 @@ for _name, _method in list(vars(Operators).items()):
         _method.__qualname__ = f"Tensor.{_name}"
 
 
+#: kinds of dtype in the order in which one can hold another: booleans, integers, fractions
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
+
+
 def _in_place(x: Any, other: Any, symbol: str, operation: Any) -> Any:
     """``x += other``: recorded inside a graph; where none is recorded, a write to x's memory."""
     what = f"x {symbol}= y"
@@ -185,7 +247,7 @@ def _in_place(x: Any, other: Any, symbol: str, operation: Any) -> Any:
         raise ValueError(
             f"{what}: x of shape {x.shape} cannot hold the result of shape {result.shape}"
         )
-    if result.dtype.kind == "f" and x.dtype.kind != "f":
+    if _RANK[result.dtype.kind] > _RANK[x.dtype.kind]:
         raise TypeError(
             f"{what}: x of dtype {x.dtype} cannot hold the result of dtype {result.dtype}"
         )

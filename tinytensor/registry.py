@@ -112,6 +112,7 @@ class Op:
             tuple(i for i, name in enumerate(self.inputs) if key in readers.get(name, "").split())
             for key in self.keys
         )
+        self._unread_by_needs: dict[tuple[bool, ...], tuple[int, ...]] = {}
         self.__name__ = self.__qualname__ = name
         self.__doc__ = self.doc
         self.__module__ = forward.__module__
@@ -213,8 +214,14 @@ class Op:
             result = device.xp.asarray(result)
         if narrow is not None:
             result = result.astype(narrow)
-        elif result.dtype == _F64 and not self.casts:
-            result = _narrow(result, arrays)
+        elif not self.casts:
+            if result.dtype == _F64:
+                result = _narrow(result, arrays)
+            elif result.dtype == _F16 and not any(_has_dtype(a, _F16) for a in arrays):
+                # of 8-bit integers and booleans NumPy makes float16, which overflows at exp(12)
+                return self(
+                    *[x.astype(_F32) if isinstance(x, Tensor) else x for x in args], **settings
+                )
         if not tracked or result.dtype.kind != "f":
             out = make(result)
             if self.view:
@@ -285,29 +292,42 @@ class Op:
         extra_versions: Sequence[Version | None],
     ) -> None:
         """Hand the node the arrays its backward needs, with the versions they have now."""
-        node.saved = node.versions = node.counts = ()
-        if self.keys:
+        if not self.keys:
+            node.saved = node.versions = node.counts = ()
+        else:
             saved: list[Any] = []
             versions: list[Version | None] = []
+            counts: list[int] = []
             for _, i in self._kept_inputs:
                 saved.append(arrays[i])
                 arg = args[i]
-                versions.append(arg.version if isinstance(arg, Tensor) else None)
+                version = arg.version if isinstance(arg, Tensor) else None
+                versions.append(version)
+                counts.append(0 if version is None else version.count)
             if self._keeps_out:
                 assert out is not None
                 saved.append(out.data)
                 versions.append(out.version)
-            saved += extras
-            versions += extra_versions
+                counts.append(out.version.count)
+            if extras:
+                saved += extras
+                versions += extra_versions
+                counts += [0] * len(extras)  # made just now
             if self.selective:
-                for n, readers in enumerate(self._readers):
-                    if not any(node.needs[i] for i in readers):
-                        saved[n] = versions[n] = None
-            node.saved = tuple(saved)
-            node.versions = tuple(versions)
-            node.counts = tuple([0 if v is None else v.count for v in versions])
+                for n in self._unread(node.needs):
+                    saved[n] = versions[n] = None
+            node.saved, node.versions, node.counts = tuple(saved), tuple(versions), tuple(counts)
         for observe in grad_mode.observers:
             observe(node)
+
+    def _unread(self, needs: tuple[bool, ...]) -> tuple[int, ...]:
+        """Which of the kept things no gradient that is needed reads."""
+        found = self._unread_by_needs.get(needs)
+        if found is None:
+            found = self._unread_by_needs[needs] = tuple(
+                n for n, readers in enumerate(self._readers) if not any(needs[i] for i in readers)
+            )
+        return found
 
     def _finish_many(
         self,
@@ -364,10 +384,12 @@ def _has_dtype(operand: Any, dtype: np.dtype[Any]) -> bool:
 
 
 def _narrow(result: Any, arrays: Sequence[Any]) -> Any:
-    """float64 that no operand asked for (integers divided, say) becomes float32, the default."""
-    if result.dtype == _F64 and not any(_has_dtype(a, _F64) for a in arrays):
-        return result.astype(_F32)
-    return result
+    """float64 that no operand asked for (integers divided, say): the operands' float, or float32."""
+    if result.dtype != _F64:
+        return result
+    floats = [a.dtype for a in arrays if hasattr(a, "dtype") and a.dtype.kind == "f"]
+    dtype = np.result_type(*floats) if floats else _F32
+    return result if dtype == _F64 else result.astype(dtype)
 
 
 def _widen(arrays: list[Any]) -> tuple[list[Any], Any]:

@@ -312,7 +312,8 @@ class Tensor(Operators, NumpyProtocols):
                     f"{value.device.name!r}"
                 )
         elif not isinstance(value, (int, float, bool)):
-            value = make(as_array(value, None, self.device))
+            numbers = isinstance(value, (list, tuple))  # these have no dtype of their own
+            value = make(as_array(value, self.dtype if numbers else None, self.device))
         where = ops.index.raw_index(index, self.data)
         try:
             if self.is_recorded(value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,9 @@ def leaves(tree: Any) -> list[Any]:
 def map_leaves(fn: Callable[[Any], Any], tree: Any) -> Any:
     """The same nest with ``fn`` applied to every leaf."""
     if isinstance(tree, dict):
-        return {key: map_leaves(fn, value) for key, value in tree.items()}
+        new = {} if type(tree) is dict else copy.copy(tree)  # an OrderedDict stays one
+        new.update({key: map_leaves(fn, value) for key, value in tree.items()})
+        return new
     if isinstance(tree, (tuple, list)):
         values = [map_leaves(fn, value) for value in tree]
         return type(tree)(*values) if hasattr(tree, "_fields") else type(tree)(values)

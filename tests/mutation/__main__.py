@@ -29,12 +29,12 @@ def survivors(
         by = _caught(fault, checks.own(op))
         if by is None and not fault.met():
             continue  # nothing that the op does can meet this fault
-        if by is None and (op.name, fault.was, fault.now) in EQUIVALENT:
-            by = "equivalent"
         if by is None and not fast:
             if further is None:
                 further = checks.further(op)
             by = _caught(fault, further)
+        if by is None and (op.name, fault.was, fault.now) in EQUIVALENT:
+            by = "equivalent"
         counts[fault.kind][by or "survived"] += 1
         if verbose or by is None:
             print(f"{by or 'SURVIVED':26} {fault.kind:12} {fault}", flush=True)

@@ -118,7 +118,7 @@ def speaking_of(name: str, text: str) -> list[str]:
 
     Also those which read a table or call a helper of the same file that does.
     """
-    said = re.compile(rf"(\b(tt|ops)\.|[\w)\]]\.|[\"']){name}\b")
+    said = re.compile(rf"(\b(tt|ops)\.|[\w)\]]\.|[\"']){name}(\dd)?\b")  # conv is conv2d too
     parts: dict[str, str] = {}
     for node in ast.parse(text).body:
         lines = text.splitlines()[_first_line(node) - 1 : node.end_lineno]

@@ -6,9 +6,50 @@ Keyed by (op, what it was, what it is now) as the report prints them.
 from __future__ import annotations
 
 _ONE_PRODUCT = "both ways are the same product, once over rows and once over a stack of matrices"
+_RATE_1 = "the factor is 1 here; only celu has another"
+_FLAT = "celu's two slopes are the same, so the rule ends before it gets here"
+_ABOVE, _EYE = "gate(xp, x > 0, g * (slope - low))", "xp.eye(a.shape[-1], dtype=a.dtype)"
+_LENGTH_ONLY = "read for its shape and dtype only, which are those of the other"
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("matmul", "g.ndim > 2", "g.ndim < 2"): _ONE_PRODUCT,
     ("matmul", "x.ndim > 2", "x.ndim < 2"): _ONE_PRODUCT + ", which the engine then sums",
     ("pow", "k.y", "k.x"): "chooses between two ways to write g y x^(y-1)",
+    ("elu", "xp.minimum(x, 0) * rate", "xp.minimum(x, 0)"): _RATE_1,
+    ("selu", "xp.minimum(x, 0) * rate", "xp.minimum(x, 0)"): _RATE_1,
+    ("celu", "g * low", "g"): "low is 1 for celu",
+    **{
+        ("celu", was, now): _FLAT
+        for was, now in [
+            (f"dx + {_ABOVE}", f"dx - {_ABOVE}"),
+            (f"dx + {_ABOVE}", "dx"),
+            (f"dx + {_ABOVE}", _ABOVE),
+            ("x > 0", "x < 0"),
+            ("g * (slope - low)", "g"),
+            ("g * (slope - low)", "slope - low"),
+            ("slope - low", "slope + low"),
+            ("slope - low", "low - slope"),
+            ("xp.where(mask, g, 0.0)", "xp.where(mask, 0.0, g)"),
+        ]
+    },
+    **{
+        (
+            "cholesky",
+            f"a + {_EYE}",
+            now,
+        ): "triangular_solve(unit_diagonal=True), not used by cholesky"
+        for now in ("a", _EYE)
+    },
+    (
+        "ctc_loss",
+        "d += xp.bincount(flat, passing[..., 1::2].reshape(-1), d.size).asty...",
+        "d = xp.bincount(flat, passing[..., 1::2].reshape(-1), d.size).astyp...",
+    ): "d is zeros before",
+    ("ctc_loss", "-g * xp.ones(n, dtype=g.dtype)", "-g"): "broadcast to the batch by where, later",
+    ("logit", "1 - low", "1 + low"): "what clip leaves above 1 - low is outside, where 0 is taken",
+    ("lstm", "k.h0", "k.c0"): _LENGTH_ONLY,
+    ("quantile", "raw * strides[axis]", "raw"): "the axis is the last one here, of stride 1",
+    ("binary_cross_entropy_with_logits", "k.target * 1.0", "k.target"): (
+        "a target of integers times logits is floating too, and the gradient is cast to its operand"
+    ),
 }

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
+from tinytensor.operations import correlation
 
 from .helpers import host, leaf
 
@@ -38,3 +39,28 @@ def test_gradient_of_a_table_of_gradients_passes_over_the_padding(padding_idx: i
     weights = np.array([[2.0, 3.0], [5.0, 7.0], [11.0, 13.0]])
     (dg,) = tt.grad(table, g, tt.tensor(weights))
     np.testing.assert_array_equal(host(dg), [[2.0, 3.0], [0, 0], [11.0, 13.0], [0, 0]])
+
+
+@pytest.mark.parametrize("offset", [-2, -1, 0, 1, 3])
+@pytest.mark.parametrize("shape", [(3, 4), (4, 3), (2, 2)])
+def test_trace_of_any_diagonal(shape: tuple[int, int], offset: int) -> None:
+    x = leaf(np.arange(float(np.prod(shape))).reshape(shape))
+    (dx,) = tt.grad(tt.trace(x, offset), x, tt.tensor(np.array(3.0)))
+    np.testing.assert_array_equal(host(dx), 3 * np.eye(*shape, offset))
+
+
+def test_logit_is_flat_on_both_sides_of_its_bounds() -> None:
+    x = leaf([0.05, 0.2, 0.8, 0.95, 1.05])
+    (dx,) = tt.grad(tt.logit(x, eps=0.1), x, tt.tensor(np.full(5, 2.0)))
+    np.testing.assert_allclose(host(dx), [0, 12.5, 12.5, 0, 0])
+
+
+@pytest.mark.parametrize("fn", [tt.conv2d, tt.conv_transpose2d])
+def test_convolution_adds_up_over_blocks_of_the_batch(fn: Any, monkeypatch: Any, rng: Any) -> None:
+    x, weight = leaf(rng.normal(size=(3, 2, 5, 4))), leaf(rng.normal(size=(2, 2, 2, 3)))
+    out = fn(x, weight)
+    g = tt.tensor(rng.normal(size=out.shape))
+    whole = tt.grad(out, (x, weight), g)
+    monkeypatch.setattr(correlation, "_BLOCK", 1)
+    for a, b in zip(tt.grad(fn(x, weight), (x, weight), g), whole):
+        np.testing.assert_allclose(host(a), host(b), rtol=1e-12)

@@ -10,7 +10,7 @@ from . import (
     arithmetic, rounding, exponential, trigonometric, comparison, select, copying, reduce,
     statistics, shape, diagonals, scan, order, activation, piecewise, index, rearrange, pieces,
     windows, embed, scatters, positions, products, einsums, linalg, determinants, probability,
-    normalize, channels, loss, regression, divergence, similarity, ctc, convolution, pooling,
+    normalize, channels, loss, regression, divergence, similarity, likelihood, ctc, convolution, pooling,
     adaptive, attention, recurrent,
 )
 from .arithmetic import *
@@ -46,6 +46,7 @@ from .loss import *
 from .regression import *
 from .divergence import *
 from .similarity import *
+from .likelihood import *
 from .ctc import *
 from .convolution import *
 from .pooling import *
@@ -87,6 +88,7 @@ __all__ += loss.__all__
 __all__ += regression.__all__
 __all__ += divergence.__all__
 __all__ += similarity.__all__
+__all__ += likelihood.__all__
 __all__ += ctc.__all__
 __all__ += convolution.__all__
 __all__ += pooling.__all__

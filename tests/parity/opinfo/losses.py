@@ -79,6 +79,9 @@ ENTRIES = [
     Entry("margin_ranking_loss", "nn.functional.margin_ranking_loss"),
     Entry("hinge_embedding_loss", "nn.functional.hinge_embedding_loss"),
     Entry("cosine_embedding_loss", "nn.functional.cosine_embedding_loss"),
+    Entry("soft_margin_loss", "nn.functional.soft_margin_loss"),
+    Entry("poisson_nll_loss", "nn.functional.poisson_nll_loss"),
+    Entry("gaussian_nll_loss", "nn.functional.gaussian_nll_loss"),
     Entry(
         "ctc_loss",
         "nn.functional.ctc_loss",
@@ -98,6 +101,11 @@ CHOICES = [
         "hinge_embedding_loss",
         lambda s: bool((s.args[0].abs() != 1).any()),
         "y is 1 or -1 (PyTorch adds up both cases for anything else)",
+    ),
+    Choice(
+        "gaussian_nll_loss",
+        lambda s: s.input.shape != s.args[0].shape,
+        "prediction and target have one shape",
     ),
     Choice("batch_norm", lambda s: s.input.ndim < 2, "x has a batch and a channel axis"),
 ]
