@@ -384,7 +384,7 @@ def _has_dtype(operand: Any, dtype: np.dtype[Any]) -> bool:
 
 
 def _narrow(result: Any, arrays: Sequence[Any]) -> Any:
-    """float64 that no operand asked for (integers divided, say): the operands' float, or float32."""
+    """float64 that no operand asked for (integers divided, say): their own float, or float32."""
     if result.dtype != _F64:
         return result
     floats = [a.dtype for a in arrays if hasattr(a, "dtype") and a.dtype.kind == "f"]

@@ -10,8 +10,8 @@ from . import (
     arithmetic, rounding, exponential, trigonometric, comparison, select, copying, reduce,
     statistics, shape, diagonals, scan, order, activation, piecewise, index, rearrange, pieces,
     windows, embed, scatters, positions, products, einsums, linalg, determinants, probability,
-    normalize, channels, loss, regression, divergence, similarity, likelihood, ctc, convolution, pooling,
-    adaptive, attention, recurrent,
+    normalize, channels, loss, regression, divergence, similarity, likelihood, ctc, convolution,
+    pooling, adaptive, attention, recurrent,
 )
 from .arithmetic import *
 from .rounding import *
