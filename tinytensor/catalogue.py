@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -249,6 +250,11 @@ def _shown(label: str, x: Tensor) -> str:
     return f"{label} = {text}"
 
 
+def _markdown(text: str) -> str:
+    """A docstring's names, such as :func:`.softmax` and ``x``, as Markdown has them."""
+    return re.sub(r":\w+:`[~.]?([^`]*)`|``([^`]*)``", r"`\1\2`", " ".join(text.split()))
+
+
 def page() -> str:
     """The page of all ops, as Markdown."""
     lines = [
@@ -268,18 +274,9 @@ def page() -> str:
             continue
         if e.family != family:
             family = e.family
-            module = getattr(operations, family)
-            title = (inspect.getdoc(module) or family).split("\n\n")[0]
-            head = "| op | kind | computes | gradient | |"
-            lines += [
-                "",
-                f"## {family}",
-                "",
-                " ".join(title.split()),
-                "",
-                head,
-                "|---|---|---|---|---|",
-            ]
-        cells = [f"`{e.name}{e.signature}`", e.kind, e.formula, e.gradient, e.summary]
+            title = (inspect.getdoc(getattr(operations, family)) or family).split("\n\n")[0]
+            lines += ["", f"## {family}", "", _markdown(title), ""]
+            lines += ["| op | kind | computes | gradient | |", "|---|---|---|---|---|"]
+        cells = [f"`{e.name}{e.signature}`", e.kind, e.formula, e.gradient, _markdown(e.summary)]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"

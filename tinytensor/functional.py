@@ -108,6 +108,8 @@ def _split(args: tuple[Any, ...], argnums: int | Sequence[int], who: str) -> Nes
     for n in several:
         if not -len(args) <= n < len(args):
             raise ValueError(f"{who}: argnums: expected -{len(args)} to {len(args) - 1}, got {n}")
+    if len({n % len(args) for n in several}) < len(several):
+        raise ValueError(f"{who}: argnums: expected each argument once, got {argnums}")
     return args[argnums] if isinstance(argnums, int) else tuple(args[n] for n in several)
 
 
@@ -213,17 +215,11 @@ def vjp(
     def pull(cotangents: Nest) -> Nest:
         with _running():  # inside another of these, it is a function of the cotangents
             graph = keep or _keep_graph(create_graph)
-            given = [_like(c, o) for c, o in zip(_matching(cotangents, value), outs, strict=True)]
+            matching = tree.matching(cotangents, value, "vjp: cotangents")
+            given = [_like(c, o) for c, o in zip(matching, outs, strict=True)]
             return variables.nest(_gradients(outs, given, variables.tensors, graph))
 
     return _plain(value, keep), pull
-
-
-def _matching(nest: Nest, like: Nest) -> list[Any]:
-    found, expected = tree.leaves(nest), tree.leaves(like)
-    if len(found) != len(expected):
-        raise ValueError(f"expected {len(expected)} tensors, one for each, got {len(found)}")
-    return found
 
 
 def _like(given: Any, x: Tensor) -> Tensor:
@@ -260,7 +256,9 @@ def jvp(
         given = [
             c
             for c, wanted in zip(
-                _matching(tuple(tangents), variables.args), variables.places, strict=True
+                tree.matching(tuple(tangents), variables.args, "jvp: tangents"),
+                variables.places,
+                strict=True,
             )
             if wanted
         ]
@@ -365,7 +363,8 @@ def hvp(
 
     def directional(*given: Any) -> Tensor:
         gradient = value_and_grad(fn, *given, argnums=everything)[1]
-        pairs = zip(tree.leaves(gradient), _matching(tuple(tangents), gradient), strict=True)
+        vectors = tree.matching(tuple(tangents), gradient, "hvp: tangents")
+        pairs = zip(tree.leaves(gradient), vectors, strict=True)
         terms = [sum(g * _like(v, g)) for g, v in pairs if g is not None]
         total = terms[0]
         for term in terms[1:]:

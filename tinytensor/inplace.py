@@ -27,7 +27,7 @@ def check_recordable(x: Tensor, what: str, instead: str) -> None:
         raise RuntimeError(
             f"{what}: another tensor shares the memory of x (a view such as x[0] or x.T, or a "
             f"detach()), and the write would change it without a record; {instead}, or .copy() "
-            "one of them first"
+            "one of them first (for x[i] += y: x = tt.at(x, i).add(y))"
         )
 
 

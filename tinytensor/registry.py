@@ -193,7 +193,7 @@ class Op:
         device = BY_TYPE.get(kind) or device_of(arrays[0])
 
         narrow = None
-        if self.wide and any(_has_dtype(a, _F16) for a in arrays):
+        if self.wide and _any_half(arrays):
             arrays, narrow = _widen(arrays)
         try:
             if self.arity == 1 and arrays[0].dtype.itemsize == 1:
@@ -313,7 +313,7 @@ class Op:
                 saved += extras
                 versions += extra_versions
                 counts += [0] * len(extras)  # made just now
-            if self.selective:
+            if self.selective and False in node.needs:
                 for n in self._unread(node.needs):
                     saved[n] = versions[n] = None
             node.saved, node.versions, node.counts = tuple(saved), tuple(versions), tuple(counts)
@@ -381,6 +381,14 @@ def share_version(view: Tensor, source: Tensor) -> None:
 def _has_dtype(operand: Any, dtype: np.dtype[Any]) -> bool:
     """Whether an operand is an array of this dtype (NumPy says that float64 == None)."""
     return hasattr(operand, "dtype") and bool(operand.dtype == dtype)
+
+
+def _any_half(arrays: Sequence[Any]) -> bool:
+    """Whether one of the operands is float16."""
+    for a in arrays:  # faster than any(...) for two or three
+        if getattr(a, "dtype", None) == _F16:
+            return True
+    return False
 
 
 def _narrow(result: Any, arrays: Sequence[Any]) -> Any:

@@ -370,7 +370,8 @@ class Tensor(Operators, NumpyProtocols):
 
     def __getattr__(self, name: str) -> Any:
         """Only called for a name that does not exist: says what it is called here."""
-        advice = hint(name, OF_TENSOR, [n for n in dir(type(self)) if not n.startswith("_")])
+        known = [] if name.startswith("_") else [n for n in dir(type(self)) if n[0] != "_"]
+        advice = hint(name, OF_TENSOR, known)
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{advice}")
 
     def __format__(self, spec: str) -> str:

@@ -32,3 +32,25 @@ def rebuild(tree: Any, values: list[Any]) -> Any:
     """The same nest with its leaves replaced by ``values``, in order."""
     rest = iter(values)
     return map_leaves(lambda _: next(rest), tree)
+
+
+def matching(tree: Any, like: Any, what: str) -> list[Any]:
+    """The leaves of ``tree`` in the order of those of ``like``, a nest of the same form.
+
+    Raises:
+        ValueError: a tuple or list of another length, a dict with other keys, or a leaf in place
+            of a nest; the message calls it ``what``.
+    """
+    if isinstance(like, dict):
+        if not isinstance(tree, dict) or set(tree) != set(like):
+            got = f"keys {list(tree)}" if isinstance(tree, dict) else type(tree).__name__
+            raise ValueError(f"{what}: expected a dict with keys {list(like)}, got {got}")
+        return [leaf for key in like for leaf in matching(tree[key], like[key], what)]
+    if isinstance(like, (tuple, list)):
+        if not isinstance(tree, (tuple, list)) or len(tree) != len(like):
+            got = f"{len(tree)}" if isinstance(tree, (tuple, list)) else type(tree).__name__
+            raise ValueError(
+                f"{what}: expected {len(like)}, one for each tensor or nest, got {got}"
+            )
+        return [leaf for a, b in zip(tree, like, strict=True) for leaf in matching(a, b, what)]
+    return [tree]

@@ -14,26 +14,29 @@ from tinytensor.registry import Op
 
 from . import checks
 from .equivalent import EQUIVALENT
-from .faults import KINDS, Fault, faults
+from .faults import ENGINE, KINDS, Fault, faults, in_engine
 
 
 def survivors(
-    op: Op, kinds: list[str], fast: bool, counts: dict[str, Counter[str]], verbose: bool
+    op: Op | None, kinds: list[str], fast: bool, counts: dict[str, Counter[str]], verbose: bool
 ) -> list[Fault]:
-    """Plant the faults of one op, count what becomes of them, return those that nothing caught."""
+    """Plant the faults of one op, count what becomes of them, return those that nothing caught.
+
+    Without an op: those of the engine's accumulation.
+    """
     found = []
     further: list[checks.Check] | None = None
-    for fault in faults(op):
+    for fault in in_engine() if op is None else faults(op):
         if fault.kind not in kinds:
             continue
-        by = _caught(fault, checks.own(op))
+        by = _caught(fault, checks.of_engine() if op is None else checks.own(op))
         if by is None and not fault.met():
             continue  # nothing that the op does can meet this fault
-        if by is None and not fast:
+        if by is None and op is not None and not fast:
             if further is None:
                 further = checks.further(op)
             by = _caught(fault, further)
-        if by is None and (op.name, fault.was, fault.now) in EQUIVALENT:
+        if by is None and (fault.op, fault.was, fault.now) in EQUIVALENT:
             by = "equivalent"
         counts[fault.kind][by or "survived"] += 1
         if verbose or by is None:
@@ -53,22 +56,22 @@ def _caught(fault: Fault, by: Iterable[checks.Check]) -> str | None:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
-    parser.add_argument("--ops", help="names, with commas")
+    parser.add_argument("--ops", help="names, with commas (engine: accumulation)")
     parser.add_argument("--kinds", default=",".join(KINDS), help="with commas; all: %(default)s")
     parser.add_argument("--fast", action="store_true", help="only what each op is checked by")
     parser.add_argument("-v", "--verbose", action="store_true", help="show each fault")
     options = parser.parse_args(arguments)
-    names = options.ops.split(",") if options.ops else sorted(registry.OPS)
-    ops = [registry.OPS[name] for name in names]
+    names = options.ops.split(",") if options.ops else [ENGINE, *sorted(registry.OPS)]
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     start, missed, tried = time.perf_counter(), [], 0
-    for op in ops:
-        if not op.differentiable or op.name == "to_device":
+    for name in names:
+        op = None if name == ENGINE else registry.OPS[name]
+        if op is not None and (not op.differentiable or name == "to_device"):
             continue
-        wrong = checks.caught_by(checks.own(op))
+        wrong = checks.caught_by(checks.of_engine() if op is None else checks.own(op))
         if wrong is not None:
-            print(f"{op.name}: left out, since it fails without a fault: {wrong}", flush=True)
-            missed.append(op.name)
+            print(f"{name}: left out, since it fails without a fault: {wrong}", flush=True)
+            missed.append(name)
             continue
         tried += 1
         left = survivors(op, options.kinds.split(","), options.fast, counts, options.verbose)

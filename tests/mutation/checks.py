@@ -9,6 +9,7 @@ import re
 import signal
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ import pytest
 
 import tinytensor as tt
 from tests.tinytensor import test_registry
-from tinytensor.registry import Op
+from tinytensor.registry import OPS, Op
 
 TESTS = Path(__file__).parent.parent
 SECONDS = 60  #: a fault that makes a check run for longer is caught
 
+
+ENGINE_TESTS = ("autograd", "higher_order", "missed_faults")
 
 #: a check's name, and a function that raises where it fails
 Check = tuple[str, Callable[[], Any]]
@@ -148,6 +151,13 @@ def _pytest(tests: list[str]) -> None:
         status = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-k", "not strict", *tests])
     # no tests are left where all of them are about other devices
     assert status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED), quiet.getvalue()
+
+
+def of_engine() -> list[Check]:
+    """What notices a fault in the engine: ops in which gradients meet, and the engine's tests."""
+    ops = (OPS[name] for name in ("mul", "softmax", "layer_norm"))
+    files = [str(TESTS / "tinytensor" / f"test_{name}.py") for name in ENGINE_TESTS]
+    return [*chain.from_iterable(map(own, ops)), _hand(files)]
 
 
 def further(op: Op) -> list[Check]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinytensor import autograd
-from tinytensor.registry import Op
+from tinytensor.registry import OPS, Op
 
 from . import rewrite
 
@@ -25,7 +25,7 @@ Change = Callable[[Any], ast.AST]
 class Fault:
     """One mistake: ``plant()`` puts it into the engine and returns what takes it out again."""
 
-    op: Op
+    op: str
     kind: str
     where: str
     was: str
@@ -35,7 +35,7 @@ class Fault:
     met: Callable[[], bool] = lambda: True
 
     def __str__(self) -> str:
-        return f"{self.op.name} ({self.where}): {self.was}  ->  {self.now}"
+        return f"{self.op} ({self.where}): {self.was}  ->  {self.now}"
 
 
 def faults(op: Op) -> list[Fault]:
@@ -107,7 +107,7 @@ def _result_fault(
         return other
 
     return Fault(
-        op, kind, _place(rule), name, now.format(name),
+        op.name, kind, _place(rule), name, now.format(name),
         lambda: _install(op, {rule: changed}), lambda: bool(seen),
     )  # fmt: skip
 
@@ -151,9 +151,32 @@ def _in_unbroadcast(op: Op) -> Iterator[Fault]:
             return lambda: setattr(autograd, "unbroadcast", right)
 
         yield Fault(
-            op, "un-broadcast", "autograd.py", "unbroadcast", what, plant,
+            op.name, "un-broadcast", "autograd.py", "unbroadcast", what, plant,
             lambda seen=seen: bool(seen),
         )  # fmt: skip
+
+
+# -- faults in the engine's accumulation --------------------------------------------------
+ENGINE = "engine"
+
+
+def in_engine() -> Iterator[Fault]:
+    """What several uses of one tensor send back is not added up, or not with the right sign."""
+    for function in (autograd.backward, autograd._accumulate):
+        own = function.__code__
+        source = rewrite.source_of(own)
+        for index, node in enumerate(rewrite.nodes(source)):
+            for kind, change in changes(node, OPS["add"]):
+                if kind not in ("accumulation", "sign"):
+                    continue
+                code = rewrite.compiled(function, rewrite.replaced(source, index, change))
+
+                def plant(function: Any = function, own: Any = own, code: Any = code) -> Any:
+                    function.__code__ = code  # wherever the function was imported to
+                    return lambda: setattr(function, "__code__", own)
+
+                was, now = _shown(node), _shown(change(copy.deepcopy(node)))
+                yield Fault(ENGINE, kind, _place(function, node), was, now, plant)
 
 
 # -- faults in a rule's source ------------------------------------------------------------
@@ -183,7 +206,7 @@ def _in_source(op: Op) -> Iterator[Fault]:
                     return _install(op, dict(zip(roots, new)))
 
                 was, now = _shown(node), _shown(change(copy.deepcopy(node)))
-                yield Fault(op, kind, _place(function, node), was, now, plant)
+                yield Fault(op.name, kind, _place(function, node), was, now, plant)
 
 
 def _functions(roots: list[FunctionType]) -> Iterator[tuple[FunctionType, Op | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -182,6 +183,201 @@ def test_error_names_what_is_wrong(name: str) -> None:
     text = str(error.value)
     missing = [w for w in words if w.replace(" ", "") not in text.replace(" ", "")]
     assert not missing, f"{missing} not in: {text}"
+
+
+# -- what to do: one sentence each that names the remedy ----------------------------------------
+def twice() -> None:
+    y = tt.exp(t(2)).sum()
+    y.backward()
+    y.backward()
+
+
+def half_freed() -> None:
+    shared = tt.exp(t(2))
+    shared.sum().backward()
+    (shared * 2).sum().backward()
+
+
+def changed(how: Callable[[tt.Tensor], Any]) -> Callable[[], None]:
+    """An operand is written to between the forward and the backward pass."""
+
+    def run() -> None:
+        w = t(2)
+        y = (w * w).sum()
+        with tt.no_grad():
+            how(w)
+        y.backward()
+
+    return run
+
+
+def changed_output() -> None:
+    y = tt.exp(t(2))
+    with tt.no_grad():
+        y += 1
+    y.sum().backward()
+
+
+def written_through(make_view: Callable[[tt.Tensor], tt.Tensor]) -> Callable[[], None]:
+    """A write to a tensor in a graph, whose memory another one shares."""
+
+    def run() -> None:
+        w = t(2) * 2
+        view = make_view(w)
+        w[0] = 1.0
+        assert view is not None
+
+    return run
+
+
+def in_place(how: Callable[[tt.Tensor], Any]) -> Callable[[], None]:
+    return lambda: how(t(2))
+
+
+def add_to(x: tt.Tensor) -> None:
+    x += 1
+
+
+def set_first(x: tt.Tensor) -> None:
+    x[0] = 1.0
+
+
+CHANGED = (
+    r"'mul'.*shape \(2,\), was saved .* changed in place once, last at .*test_errors\.py:\d+; "
+)
+REMEDIES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    # backward
+    "not a scalar": (
+        lambda: (t(2) * 2).backward(),
+        RuntimeError,
+        r"expected a scalar output, got shape \(2,\); reduce it first, for example with "
+        r"\.sum\(\) or \.mean\(\), or pass gradient of that shape",
+    ),
+    "grad of no scalar": (
+        lambda: (lambda x: tt.grad(x * 2, x))(t(2)),
+        RuntimeError,
+        r"got shape \(2,\); reduce it first, .* or pass grad_outputs of that shape",
+    ),
+    "an integer leaf": (
+        lambda: tt.tensor([1, 2], requires_grad=True),
+        TypeError,
+        r"only floating-point .* this one is int64; convert it with \.astype\('float32'\)",
+    ),
+    "a boolean leaf": (
+        lambda: const([True], bool).requires_grad_(),
+        TypeError,
+        r"this one is bool; convert it with \.astype\('float32'\)",
+    ),
+    "an integer result": (lambda: tt.argmax(t(2)).backward(), RuntimeError, r"shape \(\), int64"),
+    "a comparison": (lambda: (t(2) > 1).sum().backward(), RuntimeError, r"shape \(\), int64"),
+    "no graph": (
+        lambda: const([1.0]).backward(), RuntimeError, r"no graph: .* requires_grad=True",
+    ),
+    "detached": (lambda: t(1).detach().backward(), RuntimeError, r"no_grad\(\) or detached"),
+    "twice": (
+        twice,
+        RuntimeError,
+        r"'exp' a second time, .* freed .*; call backward\(retain_graph=True\) the first time, "
+        "or compute the loss again",
+    ),
+    "twice through a part": (half_freed, RuntimeError, r"'exp' a second time.*retain_graph=True"),
+    "after += ": (
+        changed(add_to),
+        RuntimeError,
+        CHANGED + r"compute on a copy \(x = x \+ 1 instead of x \+= 1\), or change it after",
+    ),
+    "after x[0] =": (changed(set_first), RuntimeError, CHANGED),
+    "after copy_": (changed(lambda w: w.copy_([3.0, 4.0])), RuntimeError, CHANGED),
+    "after a write to a view": (changed(lambda w: set_first(w[:1])), RuntimeError, CHANGED),
+    "after a write to the output": (changed_output, RuntimeError, "'exp': its output, shape"),
+    "another upstream shape": (
+        lambda: (t(2) * 2).backward(const([1.0])),
+        ValueError,
+        r"gradient: expected shape \(2,\), that of the output, got \(1,\)",
+    ),
+    "not used": (
+        lambda: tt.grad(t(2).sum(), t(3)),
+        ValueError,
+        r"inputs\[0\] \(shape \(3,\)\) was not used .*; pass allow_unused=True",
+    ),
+    # in place
+    "+= on a leaf": (in_place(add_to), RuntimeError, r"use x = x \+ y, or .* tt\.no_grad\(\)"),
+    "= on a leaf": (
+        in_place(set_first), RuntimeError, r"use x = tt\.at\(x, index\)\.set\(v\), or",
+    ),
+    "a view": (written_through(lambda w: w[:1]), RuntimeError, r"shares the memory .* \.copy\(\)"),
+    "a detached one": (written_through(lambda w: w.detach()), RuntimeError, r"use x = tt\.at"),
+    # out of the graph
+    ".numpy()": (lambda: t(2).numpy(), RuntimeError, r"use t\.detach\(\)\.numpy\(\)"),
+    "if x:": (lambda: bool(t(2)), ValueError, r"got shape \(2,\); reduce it first, .*\.any\(\)"),
+    "no such dtype": (lambda: t(2).astype("flot"), TypeError, "'flot' not understood"),
+    # dtypes
+    "float ids": (lambda: tt.take(t(2), t(2)), TypeError, "indices: expected integers, got float"),
+    "a float index": (lambda: t(2)[0.5], IndexError, "expected slices, integers, .* got float"),
+    "complex": (lambda: tt.tensor([1j]), TypeError, "expected real numbers or booleans"),
+    "ragged": (lambda: tt.tensor([[1.0], [1.0, 2.0]]), TypeError, "evenly nested lists"),
+    # shapes
+    "matmul": (
+        lambda: t(2, 3) @ t(2, 3),
+        ValueError,
+        r"the last axis of x \(3\) and the second last axis of y \(2\) must be equal",
+    ),
+    "in place, too large": (
+        lambda: const([1.0]).__iadd__(const([1.0, 2.0])),
+        ValueError,
+        r"x of shape \(1,\) cannot hold the result of shape \(2,\)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REMEDIES)
+def test_error_says_what_to_do(name: str) -> None:
+    statement, kind, text = REMEDIES[name]
+    with pytest.raises(kind, match=text) as error:
+        statement()
+    assert "\n" not in str(error.value), "one sentence"
+
+
+#: arguments before the axis, for functions that need some
+BEFORE_AXIS: dict[str, Callable[[], tuple[Any, ...]]] = {
+    "concat": lambda: ([t(2, 3), t(2, 3)],),
+    "stack": lambda: ([t(2, 3), t(2, 3)],),
+    "cross": lambda: (t(2, 3), t(2, 3)),
+    "topk": lambda: (t(2, 3), 2),
+    "quantile": lambda: (t(2, 3), 0.5),
+    "linear_recurrence": lambda: (t(2, 3), t(2, 3)),
+    "overlap_add": lambda: (t(2, 3),),
+    **dict.fromkeys(["cosine_similarity"], lambda: (t(2, 3), t(2, 3))),
+    **dict.fromkeys(["chunk", "split", "array_split", "tensor_split"], lambda: (t(2, 3), 2)),
+    **dict.fromkeys(["repeat", "repeat_interleave", "roll"], lambda: (t(2, 3), 1)),
+    **dict.fromkeys(["take", "take_along_axis"], lambda: (t(2, 3), i(0))),
+}
+AFTER_AXIS: dict[str, Callable[[], dict[str, Any]]] = {
+    **dict.fromkeys(["gather", "index_select"], lambda: {"index": i(0)}),
+    **dict.fromkeys(["scatter", "scatter_add"], lambda: {"index": i(0), "src": t(1)}),
+    "index_add": lambda: {"index": i(0), "source": t(1)},
+    "unfold": lambda: {"size": 1},
+    "sliding_window_view": lambda: {"window_shape": 1},
+    "unflatten": lambda: {"sizes": (1, 1)},
+    "overlap_add": lambda: {"length": 3},
+}
+WITH_AXIS = [
+    name
+    for name in sorted(tt.__all__)
+    if callable(getattr(tt, name))
+    and not isinstance(getattr(tt, name), type)
+    and "axis" in inspect.signature(getattr(tt, name)).parameters
+]
+
+
+@pytest.mark.parametrize("name", WITH_AXIS)
+@pytest.mark.parametrize("axis", [9, -9])
+def test_an_axis_that_is_not_there_is_refused_everywhere(name: str, axis: int) -> None:
+    args = BEFORE_AXIS.get(name, lambda: (t(2, 3),))()
+    rest = AFTER_AXIS.get(name, dict)()
+    with pytest.raises((ValueError, IndexError)) as error:
+        getattr(tt, name)(*args, axis=(0, axis) if name == "matrix_norm" else axis, **rest)
+    assert "axis" in str(error.value) and str(axis) in str(error.value)
 
 
 def test_an_error_leaves_the_graph_usable() -> None:

@@ -64,3 +64,16 @@ def test_convolution_adds_up_over_blocks_of_the_batch(fn: Any, monkeypatch: Any,
     monkeypatch.setattr(correlation, "_BLOCK", 1)
     for a, b in zip(tt.grad(fn(x, weight), (x, weight), g), whole):
         np.testing.assert_allclose(host(a), host(b), rtol=1e-12)
+
+
+def test_backward_adds_to_a_gradient_that_has_a_graph() -> None:
+    x = leaf([2.0])
+    (x * x * x).sum().backward(create_graph=True)
+    (x * x).sum().backward(create_graph=True)
+    grad = x.grad
+    assert grad is not None
+    np.testing.assert_allclose(host(grad), [3 * 2.0**2 + 2 * 2.0])
+    np.testing.assert_allclose(host(tt.grad(grad.sum(), x)[0]), [6 * 2.0 + 2.0])
+    (5 * x).sum().backward()  # this one is not recorded, so neither is the sum
+    assert x.grad is not None and x.grad.node is None
+    np.testing.assert_allclose(host(x.grad), [16.0 + 5.0])
