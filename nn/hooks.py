@@ -57,7 +57,7 @@ class _Backward:
     def __init__(self, hooks: dict[Any, Hook], module: Module):
         self.hooks, self.module = hooks, module
         self.count = 0
-        self.grad_output: tuple[Tensor | None, ...] = ()
+        self.grad_output: tuple[Tensor | None, ...] | None = None
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         tied: tuple[Any, ...]
@@ -72,11 +72,13 @@ class _Backward:
         if not self.count:  # no input wants a gradient: this is the last that will be seen
             self._run(())
 
-    def _at_inputs(self, grads: list[Tensor | None]) -> list[Tensor | None]:
+    def _at_inputs(self, grads: list[Tensor | None]) -> list[Tensor | None] | None:
+        if self.grad_output is None:  # a second derivative, which did not come by the outputs
+            return None
         return list(self._run(tuple(grads)))
 
     def _run(self, grad_input: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        grad_output, self.grad_output = self.grad_output, ()
+        grad_output, self.grad_output = self.grad_output, None
         for hook in tuple(self.hooks.values()):
             changed = hook(self.module, grad_input, grad_output)
             if changed is not None:

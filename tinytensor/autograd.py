@@ -98,8 +98,9 @@ def backward(
         for parent, r, fresh in results:
             if on_path is None or parent in on_path:
                 add(parent, r, fresh)
-        if not retain_graph:
-            for array in node.saved:
+        saved = node.saved
+        if not retain_graph and type(saved) is tuple:
+            for array in saved:
                 if hasattr(array, "dtype"):  # a graph that keeps only numbers can be walked again
                     node.saved = None
                     break
@@ -399,14 +400,16 @@ def grad(
             create_graph if retain_graph is None else retain_graph,
             create_graph,
         )
-    final: list[Tensor | None] = []
-    for i, r in enumerate(results):
+        # copies: a sum hands the same array to both operands, and that of grad_outputs at that
+        final = [
+            None if r is None else r.copy() if create_graph else make(r.copy()) for r in results
+        ]
+    for i, r in enumerate(final):
         if r is None and not allow_unused:
             raise ValueError(
                 f"inputs[{i}] (shape {ins[i].shape}) was not used to compute the outputs; "
                 "pass allow_unused=True to get None for it"
             )
-        final.append(r if r is None or create_graph else make(r.copy()))
     return tuple(final)
 
 

@@ -109,7 +109,8 @@ def checkpoint(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     Args:
         fn: a function, module or method; it must compute the same when called again (it may read
-            parameters, which must not change between forward and backward).
+            parameters, which must not change between forward and backward). What else it does,
+            such as the running statistics of batch norm, it does twice.
         args, kwargs: passed on; tensors among them stay alive until backward.
 
     Returns:

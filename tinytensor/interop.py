@@ -43,15 +43,16 @@ class NumpyProtocols:
         from . import operations
 
         name = ufunc.__name__
-        if method != "__call__" or kwargs:
-            how = f"np.{name}.{method}" if method != "__call__" else f"np.{name} with out="
+        if method == "__call__" and name in _OPERATORS and not kwargs:
+            return getattr(operations, _OPERATORS[name])(*inputs)
+        if kwargs.get("out"):
             raise TypeError(
-                f"{how}: a NumPy array cannot take the result of a tensor; write a = a + t instead "
-                "of a += t, or use t.detach().numpy()"
+                f"np.{name} with out=: a NumPy array cannot take the result of a tensor; write "
+                "a = a + t instead of a += t, or use t.detach().numpy()"
             )
-        if name not in _OPERATORS:
-            raise TypeError(_advice(name))
-        return getattr(operations, _OPERATORS[name])(*inputs)
+        if any(isinstance(x, NumpyProtocols) and x.requires_grad for x in inputs):
+            raise TypeError(_advice(name if method == "__call__" else f"{name}.{method}"))
+        return getattr(ufunc, method)(*(_plain(x) for x in inputs), **kwargs)
 
     def __array_function__(
         self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any
@@ -59,11 +60,11 @@ class NumpyProtocols:
         given = [x for x in tree.leaves([args, kwargs]) if isinstance(x, NumpyProtocols)]
         if any(x.requires_grad for x in given):
             raise TypeError(_advice(func.__name__))
+        return func(*tree.map_leaves(_plain, args), **tree.map_leaves(_plain, kwargs))
 
-        def plain(x: Any) -> Any:
-            return np.asarray(x) if isinstance(x, NumpyProtocols) else x
 
-        return func(*tree.map_leaves(plain, args), **tree.map_leaves(plain, kwargs))
+def _plain(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, NumpyProtocols) else x
 
 
 def _advice(name: str) -> str:

@@ -177,19 +177,9 @@ class Op:
             elif arg is None or type(arg) in NUMBERS:
                 arrays.append(arg)
             else:
-                return (
-                    self(*convert(self, args), **settings)
-                    if not self.variadic
-                    else self(convert(self, args), **settings)
-                )
+                return self._of(convert(self, args), settings)
         if kind is None:
-            first = tensor(args[0])
-            rest = args[1:]
-            return (
-                self((first, *rest), **settings)
-                if self.variadic
-                else self(first, *rest, **settings)
-            )
+            return self._of([tensor(args[0]), *args[1:]], settings)
         device = BY_TYPE.get(kind) or device_of(arrays[0])
 
         narrow = None
@@ -197,7 +187,8 @@ class Op:
             arrays, narrow = _widen(arrays)
         try:
             if self.arity == 1 and arrays[0].dtype.itemsize == 1:
-                result = self._of_bytes(device.xp, arrays, settings)
+                with np.errstate(all="ignore"):  # in float16, and then again in float32, see below
+                    result = self.forward(device.xp, *arrays, **settings)
             else:
                 result = self.forward(device.xp, *arrays, **settings)
         except (ValueError, IndexError, TypeError, OverflowError) as error:
@@ -214,14 +205,13 @@ class Op:
             result = device.xp.asarray(result)
         if narrow is not None:
             result = result.astype(narrow)
-        elif not self.casts:
+        elif result.dtype is not _F32 and not self.casts:
             if result.dtype == _F64:
                 result = _narrow(result, arrays)
             elif result.dtype == _F16 and not any(_has_dtype(a, _F16) for a in arrays):
                 # of 8-bit integers and booleans NumPy makes float16, which overflows at exp(12)
-                return self(
-                    *[x.astype(_F32) if isinstance(x, Tensor) else x for x in args], **settings
-                )
+                wide = [x.astype(_F32) if isinstance(x, Tensor) else x for x in args]
+                return self._of(wide, settings)
         if not tracked or result.dtype.kind != "f":
             out = make(result)
             if self.view:
@@ -235,16 +225,12 @@ class Op:
         out = make(result, node)
         if self.view:
             share_version(out, args[0])
-        self._keep(node, args, arrays, out, extras, (None,) * len(extras))
+        self._keep(node, args, arrays, out, extras)
         return out
 
-    def _of_bytes(self, xp: Any, arrays: list[Any], settings: dict[str, Any]) -> Any:
-        """Of booleans and 8-bit integers NumPy makes float16, which overflows at exp(12)."""
-        with np.errstate(all="ignore"):
-            result = self.forward(xp, *arrays, **settings)
-        if getattr(result, "dtype", None) != _F16 or self.casts:
-            return result
-        return self.forward(xp, arrays[0].astype(_F32), **settings)
+    def _of(self, operands: list[Any], settings: dict[str, Any]) -> Any:
+        """The op on these operands, which a variadic one takes as a list."""
+        return self(operands, **settings) if self.variadic else self(*operands, **settings)
 
     def _node(self, args: Sequence[Any], arrays: Sequence[Any], settings: dict[str, Any]) -> Node:
         """Record one application in the graph (without outputs and kept arrays)."""
@@ -289,7 +275,7 @@ class Op:
         arrays: Sequence[Any],
         out: Tensor | None,
         extras: tuple[Any, ...],
-        extra_versions: Sequence[Version | None],
+        extra_versions: Sequence[Version | None] | None = None,
     ) -> None:
         """Hand the node the arrays its backward needs, with the versions they have now."""
         if not self.keys:
@@ -311,7 +297,7 @@ class Op:
                 counts.append(out.version.count)
             if extras:
                 saved += extras
-                versions += extra_versions
+                versions += extra_versions or [None] * len(extras)
                 counts += [0] * len(extras)  # made just now
             if self.selective and False in node.needs:
                 for n in self._unread(node.needs):

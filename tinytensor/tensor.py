@@ -110,9 +110,14 @@ class Tensor(Operators, NumpyProtocols):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if value is not None and not (isinstance(value, Tensor) and value.shape == self.shape):
-            got = f"shape {value.shape}" if isinstance(value, Tensor) else type(value).__name__
-            raise TypeError(f"grad: expected None or a Tensor of shape {self.shape}, got {got}")
+        if value is not None and not (
+            isinstance(value, Tensor) and value.shape == self.shape and value.dtype == self.dtype
+        ):
+            tensor = isinstance(value, Tensor)
+            got = f"shape {value.shape} {value.dtype}" if tensor else type(value).__name__
+            raise TypeError(
+                f"grad: expected None or a {self.dtype} Tensor of shape {self.shape}, got {got}"
+            )
         self._grad = value
 
     @property

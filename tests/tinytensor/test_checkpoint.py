@@ -8,7 +8,7 @@ import pytest
 import tinytensor as tt
 from tinytensor import nn
 
-from .helpers import close, leaf
+from .helpers import close, host, leaf
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -125,3 +125,53 @@ def test_a_parameter_changed_before_backward_is_noticed() -> None:
 def test_a_wrong_argument() -> None:
     with pytest.raises(TypeError, match="fn: expected a function, got Tensor"):
         tt.checkpoint(leaf([1.0]))  # type: ignore[arg-type]
+
+
+def test_an_argument_that_becomes_another_is_remembered_as_it_was() -> None:
+    a = leaf([1.0, 2.0])
+    x = a * 2.0
+    y = tt.checkpoint(tt.sin, x)
+    x += 1.0  # recorded: x is the result from here on
+    y.sum().backward()
+    close(a.grad, 2 * np.cos([2.0, 4.0]))
+
+
+def test_a_function_may_change_its_argument() -> None:
+    def fn(x: tt.Tensor) -> tt.Tensor:
+        x += 1.0
+        return tt.sin(x)
+
+    a = leaf([1.0, 2.0])
+    tt.checkpoint(fn, a * 2.0).sum().backward()
+    close(a.grad, 2 * np.cos([3.0, 5.0]))
+
+
+def test_an_argument_written_to_before_backward_is_noticed() -> None:
+    a, c = leaf([1.0, 2.0]), tt.tensor(np.ones(2))
+    y = tt.checkpoint(lambda a, c: tt.exp(a + c), a, c)  # no op keeps c
+    c += 1.0
+    with pytest.raises(RuntimeError, match=r"argument of '<lambda>' was changed in place.*\.py:"):
+        y.sum().backward()
+
+
+def test_an_error_in_the_second_run_leaves_nothing_behind() -> None:
+    calls = []
+
+    def fn(x: tt.Tensor) -> tt.Tensor:
+        calls.append(1)
+        y = tt.dropout(tt.sin(x), 0.5)
+        if len(calls) == 2:
+            raise KeyError("the second run")
+        return tt.exp(y)
+
+    x = leaf(np.linspace(0.0, 1.0, 50))
+    tt.manual_seed(0)
+    y = tt.checkpoint(fn, x)
+    with pytest.raises(KeyError):
+        y.sum().backward()
+    state = tt.random.state()
+    y.sum().backward()
+    assert tt.random.state() == state
+    tt.manual_seed(0)
+    (g,) = tt.grad(fn(x).sum(), x)
+    close(x.grad, host(g))

@@ -104,3 +104,39 @@ def test_defining_again_replaces_but_ours_are_safe() -> None:
     assert cube() is not cube()
     with pytest.raises(ValueError, match="'softmax' is one of tinytensor's own"):
         tt.custom_op("x", name="softmax")(lambda xp, x: x)
+
+
+def test_check_looks_into_lists_of_operands() -> None:
+    @tt.custom_op("*xs", samples=lambda r: [tt.Sample([r(2), r(2)])])
+    def total(xp: Any, *xs: Any) -> Any:
+        return xs[0] + xs[1]
+
+    total.vjp(lambda xp, g, k: (g, g))
+    assert total.check() == 1
+    total.vjp(lambda xp, g, k: (g, g * 5.0))
+    with pytest.raises(AssertionError, match="DISAGREE"):
+        total.check()
+
+
+def test_check_wants_a_gradient_to_check() -> None:
+    for sample in (tt.Sample(np.arange(3)), tt.Sample(np.zeros((0, 2)))):
+        with pytest.raises(ValueError, match="'cube': no sample has a gradient to check"):
+            cube().check(sample)
+
+
+def test_check_finds_a_rule_that_writes() -> None:
+    def rule(xp: Any, g: Any, k: Any) -> Any:
+        g *= 3 * k.x * k.x
+        return g
+
+    op = cube(rule=rule)
+    op.reference_is(lambda x: x * x * x)
+    with pytest.raises(AssertionError, match="rule wrote into an array"):
+        op.check()
+
+
+def test_check_finds_a_result_that_is_the_operand() -> None:
+    op = tt.custom_op("x", name="same")(lambda xp, x: x)
+    with pytest.raises(AssertionError, match="memory of an operand"):
+        op.check(tt.Sample(np.ones(3)))
+    tt.custom_op("x", name="same", view=True)(lambda xp, x: x).check(tt.Sample(np.ones(3)))

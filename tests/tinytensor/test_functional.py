@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,7 +87,7 @@ def test_vjp() -> None:
         close(gy, [1, 20])
     with pytest.raises(ValueError, match=r"expected shape \(2,\).*got \(3,\)"):
         pull({"p": const([1.0, 1.0, 1.0]), "s": const(1.0)})
-    with pytest.raises(ValueError, match="expected 2 tensors.*got 1"):
+    with pytest.raises(ValueError, match=r"cotangents: expected a dict with keys.*got keys"):
         pull({"p": const([1.0, 1.0])})
 
 
@@ -169,3 +170,65 @@ def test_bad_functions_and_arguments() -> None:
         tt.jacobian(lambda x: 1.0, const([1.0]))
     with pytest.raises(ValueError, match=r"expected shape \(2,\)"):
         tt.jvp(cubes, (const([1.0, 2.0]),), (const([1.0]),))
+
+
+@pytest.mark.parametrize("kind", ["value_and_grad", "jacobian", "vjp", "hvp"])
+def test_a_result_on_request_is_differentiable_by_its_argument(kind: str) -> None:
+    x = leaf([2.0, 3.0])
+    if kind == "value_and_grad":
+        g = tt.value_and_grad(cubes, x, create_graph=True)[1]
+    elif kind == "jacobian":
+        g = tt.jacobian(lambda x: x * x * x, x, create_graph=True).sum(axis=0)
+    elif kind == "vjp":
+        (g,) = tt.vjp(cubes, x, create_graph=True)[1](const(1.0))
+    else:
+        (g,) = tt.hvp(lambda x: (x**4).sum() / 4.0, (x,), (const([1.0, 1.0]),), create_graph=True)
+    close(g, [12, 27])
+    g.sum().backward()
+    close(x.grad, [12, 18])
+
+
+def test_the_pullback_is_a_function_of_its_cotangent_too() -> None:
+    _, pull = tt.vjp(lambda x: x * x, const([1.0, 2.0]))
+    close(tt.jacobian(lambda c: pull(c)[0], const([1.0, 1.0])), [[2, 0], [0, 4]])
+
+
+def test_jvp_beside_an_output_of_integers() -> None:
+    (y, i), (dy, di) = tt.jvp(
+        lambda x: (x * 2.0, tt.argmax(x)), (const([1.0, 3.0]),), (const([1.0, 5.0]),)
+    )
+    close(y, [2, 6])
+    close(dy, [2, 10])
+    assert int(i) == 1 and int(di) == 0
+
+
+def test_auxiliary_results_are_plain_too() -> None:
+    (_, aux), _ = tt.value_and_grad(
+        lambda x: ((x * x).sum(), {"twice": x * 2.0, "note": "text"}), const([1.0]), has_aux=True
+    )
+    assert not aux["twice"].requires_grad and aux["note"] == "text"
+
+
+def test_dicts_match_by_key_and_nests_by_form() -> None:
+    value, pull = tt.vjp(lambda x: {"b": x * 2.0, "a": x * 3.0}, const([1.0]))
+    assert list(value) == ["b", "a"]
+    close(pull({"a": const([1.0]), "b": const([0.0])})[0], [3])
+    _, along = tt.jvp(
+        lambda d: d["a"] * 10.0 + d["b"],
+        ({"a": const(1.0), "b": const(1.0)},),
+        ({"b": const(0.0), "a": const(1.0)},),
+    )
+    close(along, 10)
+    with pytest.raises(ValueError, match="tangents: expected 1, one for each.*got 2"):
+        tt.jvp(cubes, (const([1.0]),), (const([1.0]), const([1.0])))
+    with pytest.raises(ValueError, match=r"argnums: expected each argument once, got \(0, -2\)"):
+        tt.value_and_grad(lambda x, y: (x * y).sum(), const([1.0]), const([1.0]), argnums=(0, -2))
+
+
+def test_a_mapping_stays_of_its_kind() -> None:
+    def fn(d: Any) -> tt.Tensor:
+        assert isinstance(d, OrderedDict)
+        return d["x"].sum()
+
+    _, g = tt.value_and_grad(fn, OrderedDict(x=const([1.0])))
+    assert isinstance(g, OrderedDict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -81,3 +82,53 @@ def test_backward_in_several_threads_at_once() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("mode", [tt.no_grad, tt.inference_mode])
+def test_a_generator_function_runs_inside(mode: Any) -> None:
+    x = leaf([1.0])
+
+    @mode()
+    def steps() -> Any:
+        got = yield (x * 2.0).requires_grad
+        try:
+            yield got, (x * 2.0).requires_grad
+        except KeyError:
+            yield "caught", (x * 2.0).requires_grad
+        return "end"
+
+    generator = steps()
+    assert next(generator) is False
+    assert tt.is_grad_enabled()  # between its steps it is as outside
+    assert generator.send("sent") == ("sent", False)
+    assert generator.throw(KeyError()) == ("caught", False)
+    with pytest.raises(StopIteration, match="end"):
+        next(generator)
+    assert tt.is_grad_enabled()
+
+
+def test_a_decorated_function_in_two_threads() -> None:
+    """The state to come back to is each call's own, not that of whoever entered last."""
+    first, second = threading.Event(), threading.Event()
+    seen: dict[str, bool] = {}
+
+    @tt.inference_mode()
+    def wait(name: str) -> None:
+        (first if name == "a" else second).set()
+        (second if name == "a" else seen_a).wait(5)
+
+    seen_a = threading.Event()
+
+    def in_no_grad() -> None:
+        first.wait(5)
+        with tt.no_grad():
+            wait("b")
+            seen["b"] = tt.is_grad_enabled()
+
+    thread = threading.Thread(target=in_no_grad)
+    thread.start()
+    wait("a")
+    seen["a"] = tt.is_grad_enabled()
+    seen_a.set()
+    thread.join()
+    assert seen == {"a": True, "b": False}

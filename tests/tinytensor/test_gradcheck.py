@@ -174,3 +174,18 @@ def test_works_on_another_device(other_device: Any) -> None:
     with other_device:
         assert check(lambda a, b: tt.softmax(a * b), A, B)
         assert not check(FAULTS["transposed"][0], SQUARE, raise_on_failure=False)
+
+
+def test_a_wrong_element_beside_a_large_one_is_found() -> None:
+    scales = np.array([1e4, 1.0])
+    x = leaf([1.0, 2.0])
+    right = tt.tensor(scales)
+    assert tt.gradcheck(lambda x: x * right, [x])
+
+    def wrong(x: tt.Tensor) -> tt.Tensor:
+        y = x * right
+        y.register_hook(lambda g: g * tt.tensor([1.0, 1.01], dtype="float64"))
+        return y
+
+    report = tt.gradcheck(wrong, [x], raise_on_failure=False)
+    assert not report and report.inputs[0].worst == (1,)

@@ -10,7 +10,7 @@ import pytest
 
 import tinytensor as tt
 
-from .helpers import close, const, leaf
+from .helpers import close, const, host, leaf
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -150,3 +150,43 @@ def test_retain_grad_makes_no_cycle() -> None:
         assert alive() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("write", ["*=", "[...] ="])
+def test_retain_grad_is_about_the_tensor_after_a_write(write: str) -> None:
+    y = leaf([1.0, 2.0]) * 2.0
+    y.retain_grad()
+    if write == "*=":
+        y *= 3.0
+    else:
+        y[0] = 5.0
+    (y * y).sum().backward()
+    close(y.grad, 2 * host(y))
+
+
+def test_a_removed_or_forgotten_hook_makes_no_cycle() -> None:
+    class Held:
+        pass
+
+    gc.disable()
+    try:
+        held = Held()
+        alive = weakref.ref(held)
+        y = leaf([1.0]) * 2.0
+        y.register_hook(lambda g, held=held: None)
+        del held, y
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_hook_that_writes_to_its_argument_changes_nothing(create_graph: bool) -> None:
+    x = leaf([1.0, 2.0])
+    y = x * 3.0
+
+    def write(g: tt.Tensor) -> None:
+        g *= 10.0
+
+    y.register_hook(write)
+    close(tt.grad((y * y).sum(), x, create_graph=create_graph)[0], [18, 36])

@@ -10,7 +10,7 @@ import pytest
 import tinytensor as tt
 from tinytensor.device import Device
 
-from .helpers import close, const, leaf
+from .helpers import close, const, host, leaf
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -289,3 +289,38 @@ def test_writing_into_one_of_several_outputs_is_noticed() -> None:
         hs[0] = 1.0
     with pytest.raises(RuntimeError, match="lstm"):
         hs.sum().backward()
+
+
+def test_a_view_whose_base_was_saved_is_not_written_to() -> None:
+    a = leaf(np.linspace(-1.0, 1.0, 20))
+    x = tt.exp(a)  # keeps its output, of which y is a view
+    y = x.reshape(4, 5)
+    del x
+    y[0] = 5.0
+    y.sum().backward()
+    expected = np.exp(np.linspace(-1.0, 1.0, 20))
+    expected[:5] = 0
+    close(a.grad, expected)
+    b = leaf(np.linspace(-1.0, 1.0, 20))
+    x = tt.exp(b)
+    squares = (x * x).sum()
+    y = x.reshape(4, 5)
+    del x
+    y[0] = 5.0
+    squares.backward()
+    close(b.grad, 2 * np.exp(2 * np.linspace(-1.0, 1.0, 20)))
+
+
+def test_a_list_is_written_in_the_dtype_of_the_tensor() -> None:
+    x = const(np.zeros(2))
+    x[:] = [0.1, 0.2]
+    assert host(x).tolist() == [0.1, 0.2]
+    x.copy_([0.3, 0.7])
+    assert host(x).tolist() == [0.3, 0.7]
+
+
+def test_a_boolean_tensor_cannot_hold_integers() -> None:
+    x = tt.tensor([True, False])
+    with pytest.raises(TypeError, match="dtype bool cannot hold the result of dtype int64"):
+        x += 1
+    close(x, [True, False])

@@ -176,3 +176,29 @@ def test_deepcopy_and_pickle_of_leaves() -> None:
 def test_division_by_zero_gives_infinities(device: Device) -> None:
     with np.errstate(all="ignore"):
         close(const([1.0, -1.0]) / 0.0, [np.inf, -np.inf])
+
+
+def test_numpy_functions_of_plain_tensors_give_arrays(device: Device) -> None:
+    t = const([1.0, 4.0])
+    if device.xp is not np:
+        with pytest.raises(TypeError, match="detach"):
+            np.sqrt(t)
+        return
+    for result, expected in (
+        (np.sqrt(t), [1, 2]),
+        (np.isfinite(t), [True, True]),
+        (np.maximum(np.array([2.0, 2.0]), t), [2, 4]),
+        (np.add.reduce(t), 5),
+        (np.mean(t), 2.5),
+        (np.stack([t, t]), [[1, 4], [1, 4]]),
+        (np.where(t.data > 2, t, 0.0), [0, 4]),
+    ):
+        assert not isinstance(result, tt.Tensor)
+        np.testing.assert_array_equal(result, expected)
+    a = np.ones(2)
+    with pytest.raises(TypeError, match="a = a \\+ t instead of a \\+= t"):
+        a += t
+    with pytest.raises(TypeError, match="np.add.reduce does not take a tensor that is part"):
+        np.add.reduce(leaf([1.0]))
+    with pytest.raises(TypeError, match="np.sqrt would lose the graph.*use tt.sqrt"):
+        np.sqrt(leaf([1.0]))

@@ -299,7 +299,7 @@ def logcumsumexp(x: Any, axis: int | None = None) -> Any:
 )
 def _diff(xp, x, n=1, axis=-1):
     """Differences of neighbours along an axis, n times over."""
-    return xp.diff(x, n=n, axis=axis)
+    return xp.diff(x, n=n, axis=axis) if n else x.copy()
 
 
 def _diff_dx(xp: Any, g: Any, k: Any) -> Any:

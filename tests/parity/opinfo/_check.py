@@ -198,12 +198,15 @@ def _differences(
     if not leaves or not compared:
         return found
 
-    expected = torch.autograd.grad(
-        [theirs[i] for i in compared],
-        leaves,
-        [torch.from_numpy(cotangents[i]).to(theirs[i].dtype) for i in compared],
-        allow_unused=True,
-    )
+    try:
+        expected = torch.autograd.grad(
+            [theirs[i] for i in compared],
+            leaves,
+            [torch.from_numpy(cotangents[i]).to(theirs[i].dtype) for i in compared],
+            allow_unused=True,
+        )
+    except RuntimeError as error:
+        raise NotApplicable("PyTorch has no gradient here") from error
     flowing = [i for i in compared if isinstance(got[i], tt.Tensor) and got[i].requires_grad]
     gradients: Sequence[Any] = [None] * len(leaves)
     try:

@@ -18,7 +18,6 @@ LACKS = {
     "inplace": "in-place (inplace=True)",
     "memory_format": "memory_format=",
     "layout": "layout=",
-    "alpha": "scales its second operand (alpha=)",
 }
 
 

@@ -10,10 +10,12 @@ import tinytensor as tt
 
 from . import Choice, Entry, NotApplicable, through
 
+_SCALED = {"alpha": "scales its second operand (alpha=)"}
 
-def _swapped(fn: Any) -> Any:
+
+def _swapped(fn: Any, **lacks: str) -> Any:
     """For PyTorch's reflected operators: ``torch.rsub(x, y)`` is y - x."""
-    return lambda T, s: through(lambda x, y: fn(y, x), T, s)
+    return lambda T, s: through(lambda x, y: fn(y, x), T, s, lacks=lacks)
 
 
 def _clamp(T: Any, s: Any) -> Any:
@@ -169,8 +171,8 @@ _ROUNDED: dict[str, Any] = {"tolerance": {"float32": (1e-4, 1e-3)}}
 _TRIANGLE: dict[str, Any] = {"rename": {"diagonal": "k"}}
 
 ENTRIES = [
-    *_same_names("abs", "add", "cos", "erf", "exp", "log", "maximum", "minimum", "mul", "neg"),
-    *_same_names("pow", "sigmoid", "sign", "sin", "sqrt", "sub", "tanh", "isfinite", "isnan"),
+    *_same_names("abs", "cos", "erf", "exp", "log", "maximum", "minimum", "mul", "neg"),
+    *_same_names("pow", "sigmoid", "sign", "sin", "sqrt", "tanh", "isfinite", "isnan"),
     *_same_names("logical_and", "logical_not", "logical_or", "logical_xor"),
     *_same_names("all", "any", "argmax", "argmin", "mean", "sum"),
     *_same_names("broadcast_to", "permute", "reshape", "split", "squeeze", "stack"),
@@ -178,8 +180,10 @@ ENTRIES = [
     *_functional("gelu", "linear", "relu"),
     Entry("silu", "nn.functional.silu", ""),
     # arithmetic
+    Entry("add", lacks=_SCALED),
+    Entry("sub", lacks=_SCALED),
     Entry("add", "__radd__", call=_swapped(tt.add)),
-    Entry("sub", "rsub", call=_swapped(tt.sub)),
+    Entry("sub", "rsub", call=_swapped(tt.sub, **_SCALED)),
     Entry("sub", "__rsub__", call=_swapped(tt.sub)),
     Entry("mul", "__rmul__", call=_swapped(tt.mul)),
     Entry("div", "div", "no_rounding_mode"),
