@@ -60,11 +60,24 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
                 f"{op.name}: unknown argument {name!r}; expected {op.__signature__}"
                 f"{hint(name, OF_OP, op.setting_names)}"
             )
+        if isinstance(value, Tensor):
+            value = _number(op, name, value)
         settings[name] = tuple(value) if isinstance(value, list) else value
     for name in op.required:
         if name not in settings:
             raise TypeError(f"{op.name}: missing argument {name!r}; expected {op.__signature__}")
     return operands, settings
+
+
+def _number(op: Op, name: str, value: Tensor) -> Any:
+    """A setting that was given as a tensor: its number, where it is one and nothing gets lost."""
+    if value.requires_grad or value.size != 1:
+        what = "one that requires gradients" if value.requires_grad else f"shape {value.shape}"
+        raise TypeError(
+            f"{op.name}: {name}: expected a number, since it is a setting and gets no gradient; "
+            f"got a tensor: {what}. tt.where, tt.maximum and tt.minimum take tensors there"
+        )
+    return value.item()
 
 
 def convert(op: Op, args: Sequence[Any]) -> list[Any]:

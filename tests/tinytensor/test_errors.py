@@ -11,7 +11,7 @@ import pytest
 
 import tinytensor as tt
 
-from .helpers import const, leaf
+from .helpers import close, const, leaf
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -393,3 +393,12 @@ def test_non_finite_values_pass_through_without_errors() -> None:
     x = leaf([np.nan, np.inf, 1.0])
     (x * 2).sum().backward()
     assert x.grad is not None
+
+
+def test_a_setting_is_a_number_and_a_tensor_there_loses_no_gradient() -> None:
+    x = leaf([-2.0, 0.5, 2.0])
+    close(tt.clip(x, const(-1.0), const([1.0])), [-1, 0.5, 1])
+    with pytest.raises(TypeError, match=r"clip: high: expected a number.*requires gradients"):
+        tt.clip(x, None, leaf(1.0))
+    with pytest.raises(TypeError, match=r"masked_fill: value: .*shape \(3,\).*tt\.where"):
+        tt.masked_fill(x, x > 0, const([1.0, 2.0, 3.0]))

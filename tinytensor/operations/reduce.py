@@ -45,7 +45,12 @@ def axes_of(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(len(shape)))
     axes = axis if isinstance(axis, tuple) else (axis,)
-    return tuple(a % len(shape) for a in axes) if shape else ()
+    n = len(shape)
+    if not n:
+        return ()
+    if not set(axes) <= set(range(-n, n)) or len({a % n for a in axes}) < len(axes):
+        raise ValueError(f"axis: expected numbers from {-n} to {n - 1}, each once, got {axis}")
+    return tuple(a % n for a in axes)
 
 
 def keepdims_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
