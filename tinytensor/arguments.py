@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .advice import reason
 from .device import BY_TYPE, default_device, device_of
 from .hints import OF_OP, hint
 from .tensor import Tensor, tensor
@@ -62,6 +63,8 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
             )
         if isinstance(value, Tensor):
             value = _number(op, name, value)
+        if isinstance(value, np.generic):
+            value = value.item()  # np.float64 would widen what it meets
         settings[name] = tuple(value) if isinstance(value, list) else value
     for name in op.required:
         if name not in settings:
@@ -134,7 +137,7 @@ def explain(op: Op, error: Exception, args: Sequence[Any], settings: dict[str, A
     for name, value in settings.items():
         if op.defaults.get(name, inspect.Parameter.empty) is not value:
             given.append(f"{name}={value!r}")
-    message = f"{op.name}({', '.join(given)}): {error}"
+    message = f"{op.name}({', '.join(given)}): {reason(error, args, settings)}"
     if isinstance(error, IndexError) and not isinstance(error, ValueError):
         return IndexError(message)
     if isinstance(error, np.exceptions.AxisError):

@@ -418,10 +418,15 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
     from .tensor import Tensor, make, tensor
 
     if not output.requires_grad:
+        what = f"backward: this tensor (shape {output.shape}, {output.dtype})"
+        if output.dtype.kind != "f":
+            raise RuntimeError(
+                f"{what} holds no floating-point numbers, and integers have no gradients; call it "
+                "on what was computed before argmax, a comparison or .astype made integers of it"
+            )
         raise RuntimeError(
-            f"backward: this tensor (shape {output.shape}, {output.dtype}) has no graph: nothing "
-            "it was "
-            "computed from has requires_grad=True, or it was computed under no_grad() or detached"
+            f"{what} has no graph: nothing it was computed from has requires_grad=True, or it was "
+            "computed under no_grad() or detached; call .requires_grad_() on the inputs first"
         )
     xp = output.device.xp
     if given is None:

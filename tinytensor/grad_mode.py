@@ -64,11 +64,8 @@ class Mode:
         return wrapped  # type: ignore[return-value]
 
 
-class set_grad_enabled(Mode):
-    """Context manager and decorator: record a graph inside (True) or not (False).
-
-    The setting is per thread and restored on leaving, also by an exception.
-    """
+class _Recording(Mode):
+    """Records inside, or does not; the setting is per thread and restored on leaving."""
 
     def __init__(self, enabled: bool):
         self.enabled = enabled
@@ -86,18 +83,35 @@ class set_grad_enabled(Mode):
     def __exit__(self, *exc: object) -> None:
         grad_mode.enabled = self._outer.pop()
 
-    def again(self) -> set_grad_enabled:
-        return set_grad_enabled(self.enabled)
+    def again(self) -> _Recording:
+        return _Recording(self.enabled)
 
 
-def no_grad() -> set_grad_enabled:
+class set_grad_enabled(_Recording):
+    """Record graphs from now on (True) or not (False), in this thread; as a context manager or
+    decorator only inside, and as it was before on leaving, also by an exception."""
+
+    def __init__(self, enabled: bool):
+        super().__init__(enabled)
+        self._before = grad_mode.enabled
+        super().__enter__()
+
+    def __enter__(self) -> None:
+        """Nothing is left to do: it was switched when this was made."""
+
+    def __call__(self, func: F) -> F:
+        grad_mode.enabled = self._before  # a decorator switches when the function is called
+        return super().__call__(func)
+
+
+def no_grad() -> _Recording:
     """Inside ``with tt.no_grad():`` (or under ``@tt.no_grad()``) no graph is recorded."""
-    return set_grad_enabled(False)
+    return _Recording(False)
 
 
-def enable_grad() -> set_grad_enabled:
+def enable_grad() -> _Recording:
     """Record graphs again inside a :func:`no_grad` block."""
-    return set_grad_enabled(True)
+    return _Recording(True)
 
 
 class inference_mode(Mode):

@@ -6,11 +6,10 @@ What was computed from x before still has the old numbers: they are saved in arr
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from .hooks import move_retained
-from .version import Version, is_shared
+from .version import Version, is_shared, owns_array
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -41,9 +40,7 @@ def set_at(x: Tensor, index: tuple[Any, ...], value: Any) -> None:
     from .operations import scatters
     from .operations.indices import is_basic
 
-    # referred to by the tensor and by the argument of this call, and by nothing else
-    alone = sys.getrefcount(x.data) == 2 and x.data.base is None
-    if alone and is_basic(index):
+    if owns_array(x) and is_basic(index):
         become(x, scatters._index_set(x, value, index=index, overwrite=True))
     else:
         become(x, scatters.index_set(x, value, index))

@@ -58,6 +58,9 @@ class Operators:
     def __isub__(self, other: Any) -> Tensor: return _in_place(self, other, "-", ops.sub)
     def __imul__(self, other: Any) -> Tensor: return _in_place(self, other, "*", ops.mul)
     def __itruediv__(self, other: Any) -> Tensor: return _in_place(self, other, "/", ops.div)
+    def __ifloordiv__(self, other: Any) -> Tensor: return _in_place(self, other, "//", ops.floor_divide)
+    def __imod__(self, other: Any) -> Tensor: return _in_place(self, other, "%", ops.remainder)
+    def __ipow__(self, other: Any) -> Tensor: return _in_place(self, other, "**", ops.pow)  # type: ignore[misc]
 
     def add(self, other: Any) -> Tensor: return ops.add(self, other)
     def sub(self, other: Any) -> Tensor: return ops.sub(self, other)

@@ -118,6 +118,11 @@ class Tensor(Operators, NumpyProtocols):
             raise TypeError(
                 f"grad: expected None or a {self.dtype} Tensor of shape {self.shape}, got {got}"
             )
+        if value is not None and value.device is not self.device:
+            raise TypeError(
+                f"grad: expected a Tensor on {self.device.name!r}, got one on "
+                f"{value.device.name!r}; move it with .to({self.device.name!r})"
+            )
         self._grad = value
 
     @property

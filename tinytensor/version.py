@@ -41,11 +41,35 @@ def share(view: Any, source: Any) -> None:
 
 def is_shared(tensor: Any) -> bool:
     """Whether another living tensor (a view, a base, a ``detach()``) is on the same memory."""
-    holders = tensor.version.holders
-    if holders is None:
-        return False
-    # held by the version, by this tensor, by the name above and by the call: more are others
-    return sys.getrefcount(holders) > 4
+    return tensor.version.holders is not None and _holders(tensor) > _ALONE
+
+
+def owns_array(tensor: Any) -> bool:
+    """Whether nothing else (a graph, the caller, a view) refers to the tensor's array, which is
+    not itself a view."""
+    return _references(tensor) <= _REFERENCES and tensor.data.base is None
+
+
+def _holders(tensor: Any) -> int:
+    return sys.getrefcount(tensor.version.holders)
+
+
+def _references(tensor: Any) -> int:
+    return sys.getrefcount(tensor.data)
+
+
+class _Lonely:
+    """Stands for a tensor on whose memory no other is."""
+
+    def __init__(self) -> None:
+        self.version = Version()
+        self.data = object()
+
+
+_lonely = _Lonely()
+share(_Lonely(), _lonely)  # with a view that is gone at once
+#: what the two counts are then: how many references a call itself adds is the interpreter's affair
+_ALONE, _REFERENCES = _holders(_lonely), _references(_lonely)
 
 
 def user_line() -> tuple[str, int] | None:

@@ -268,8 +268,14 @@ REMEDIES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         r"this one is bool; convert it with \.astype\('float32'\)",
     ),
-    "an integer result": (lambda: tt.argmax(t(2)).backward(), RuntimeError, r"shape \(\), int64"),
-    "a comparison": (lambda: (t(2) > 1).sum().backward(), RuntimeError, r"shape \(\), int64"),
+    "an integer result": (
+        lambda: tt.argmax(t(2)).backward(),
+        RuntimeError,
+        r"shape \(\), int64\) holds no floating-point .*; call it on what was computed before",
+    ),
+    "a comparison": (
+        lambda: (t(2) > 1).sum().backward(), RuntimeError, "integers have no gradients; call it on",
+    ),
     "no graph": (
         lambda: const([1.0]).backward(), RuntimeError, r"no graph: .* requires_grad=True",
     ),
@@ -321,6 +327,39 @@ REMEDIES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: t(2, 3) @ t(2, 3),
         ValueError,
         r"the last axis of x \(3\) and the second last axis of y \(2\) must be equal",
+    ),
+    "broadcast": (
+        lambda: t(2, 3) + t(4),
+        ValueError,
+        r"add\(.*the shapes \(2, 3\), \(4,\) do not fit: .* equal or 1; insert an axis with "
+        r"\.expand_dims\(axis\), or use \.reshape",
+    ),
+    "expand": (lambda: tt.expand(t(2, 3), 3, 3), ValueError, r"\(2, 3\), \(3, 3\) do not fit"),
+    "reshape": (
+        lambda: t(2, 3).reshape(4, -1),
+        ValueError,
+        r"expected lengths that multiply to 6, .*\(one of them may be -1\), got \(4, -1\)",
+    ),
+    # axes
+    "no such axis": (
+        lambda: t(2, 3).sum(axis=5), IndexError, "axis: expected -2 to 1 for 2 axes, got 5",
+    ),
+    "no such axis in a tuple": (
+        lambda: tt.std(t(2, 3), axis=(0, -3)), ValueError, r"from -2 to 1.*got \(0, -3\)",
+    ),
+    "an axis twice": (
+        lambda: t(2, 3).max(axis=(1, -1)), ValueError, r"expected different axes, got \(1, -1\)",
+    ),
+    "half an axis": (
+        lambda: tt.logsumexp(t(2, 3), axis=1.0),
+        TypeError,
+        "axis: expected an integer, a tuple of integers or None, got 1.0",
+    ),
+    "an axis by name": (
+        lambda: tt.norm(t(2, 3), axis="rows"), ValueError, "axis: expected numbers .*got rows",
+    ),
+    "an axis of NumPy's": (
+        lambda: tt.softmax(t(2, 3), axis=np.int64(7)), ValueError, "expected one of the 2 axes",
     ),
     "in place, too large": (
         lambda: const([1.0]).__iadd__(const([1.0, 2.0])),

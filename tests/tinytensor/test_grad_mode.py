@@ -36,6 +36,25 @@ def test_as_a_decorator_again_and_again(mode: type) -> None:
         assert tt.is_grad_enabled()
 
 
+def test_set_grad_enabled_as_a_call_as_a_block_and_as_a_decorator() -> None:
+    try:
+        tt.set_grad_enabled(False)
+        assert not tt.is_grad_enabled()
+        with tt.set_grad_enabled(True):
+            assert tt.is_grad_enabled()
+        assert not tt.is_grad_enabled()
+    finally:
+        tt.set_grad_enabled(True)
+
+    @tt.set_grad_enabled(False)
+    def double(x: tt.Tensor) -> tt.Tensor:
+        return x * 2.0
+
+    assert tt.is_grad_enabled()
+    assert not double(leaf([1.0])).requires_grad
+    assert tt.is_grad_enabled()
+
+
 def test_inference_mode_cannot_be_left_from_inside() -> None:
     x = leaf([1.0])
     with tt.inference_mode():

@@ -58,6 +58,9 @@ WRITES: dict[str, Callable[[tt.Tensor], object]] = {
     "*=": lambda x: x.__imul__(2.0),
     "-=": lambda x: x.__isub__(1.0),
     "/=": lambda x: x.__itruediv__(2.0),
+    "//=": lambda x: x.__ifloordiv__(2.0),
+    "%=": lambda x: x.__imod__(2.0),
+    "**=": lambda x: x.__ipow__(2.0),
     "copy_": lambda x: x.copy_(const([5.0, 6.0])),
 }
 
@@ -77,6 +80,9 @@ RECORDED = {
     "*=": ([6, 12], [6, 60]),
     "-=": ([2, 5], [3, 30]),
     "/=": ([1.5, 3], [1.5, 15]),
+    "//=": ([1, 3], [0, 0]),
+    "%=": ([1, 0], [3, 30]),
+    "**=": ([9, 36], [18, 360]),
     "copy_": ([5, 6], [0, 0]),
 }
 

@@ -41,7 +41,13 @@ __all__ = [
 )
 def _reshape(xp, x, shape):
     """The elements in C order in another shape; one length may be -1."""
-    return x.reshape(shape)
+    try:
+        return x.reshape(shape)
+    except ValueError:
+        raise ValueError(
+            f"shape: expected lengths that multiply to {x.size}, the number of elements (one of "
+            f"them may be -1), got {shape}"
+        ) from None
 
 
 _reshape.vjp(x=lambda xp, g, k: xp.reshape(g, k.shape_of()))
