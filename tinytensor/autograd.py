@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .anomaly import check_finite
-from .device import device_of
-from .grad_mode import enable_grad, grad_mode, set_grad_enabled
-from .graph import Dropped, Kept, Node
+from .grad_mode import grad_mode, set_grad_enabled
+from .graph import Node
 from .hooks import run_hooks
-from .version import Version, place
+from .pullback import pull_back
 
 if TYPE_CHECKING:
-    from .registry import Op
     from .tensor import Tensor
 
 
@@ -92,7 +90,7 @@ def backward(
             slots = grads.setdefault(parents[0], [None] * len(parents[0].shape))
             slots[node.params["index"]] = g
             continue
-        results = _vjp(node, g, create_graph)
+        results = pull_back(node, g, create_graph)
         if watched:
             check_finite(node, g, results)
         for parent, r, fresh in results:
@@ -160,197 +158,6 @@ def _accumulate(leaf: Tensor, g: Any, owned: bool, graph: bool) -> None:
     else:
         before.data += g
         before.version.bump()
-
-
-def _vjp(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
-    """Gradients of a node's operands: (parent, gradient, whether its array is nobody else's)."""
-    op = node.op
-    saved = node.saved
-    if type(saved) is not tuple and isinstance(saved, Dropped):
-        saved = node.saved = saved.recompute(node)
-    if saved is None:
-        raise RuntimeError(
-            f"backward through {op.name!r} a second time, but its saved arrays were freed by the "
-            "first; call backward(retain_graph=True) the first time, or compute the loss again"
-        )
-    for key, version, count in zip(op.keys, node.versions, node.counts, strict=True):
-        if version is not None and version.count != count:
-            raise RuntimeError(_changed(node, key, version, count))
-    if type(g) is list:
-        g = _fill(node, g, graph)
-    if not graph:
-        if type(g) is tuple:
-            xp = device_of(next(part for part in g if part is not None)).xp
-            if op.wide:
-                g = tuple(p if p is None or p.dtype != np.float16 else p.astype("f4") for p in g)
-        else:
-            xp = device_of(g).xp
-            if op.wide and g.dtype == np.float16:
-                g = g.astype(np.float32)
-        values: Sequence[Any] = saved
-    elif op.reference is not None and not op.selective and set(op.inputs) <= set(op.keys):
-        return _reference_vjp(node, g)
-    else:
-        import tinytensor as xp  # the same names as NumPy's, on Tensors
-
-        values = _as_tensors(node, saved)
-    k = Kept(node, values, graph)
-    if op.joint is not None:
-        results = op.joint(xp, g, k)
-    else:
-        results = [
-            rule(xp, g, k) if need else None for rule, need in zip(op.vjps, node.needs, strict=True)
-        ]
-    out = []
-    for i, need in enumerate(node.needs):
-        r = results[i]
-        if need and r is not None:
-            shape, dtype = node.in_meta[i]
-            if isinstance(r, np.generic):  # NumPy makes scalars of 0-d arrays
-                r = np.asarray(r)
-            fresh = not graph and (
-                r is not g if type(g) is not tuple else all(r is not part for part in g)
-            )
-            if r.shape != shape:
-                r = _fit(op, i, xp, r, shape)
-            if r.dtype != dtype:
-                r = r.astype(dtype)
-            out.append((node.parents[i], r, fresh and r.base is None))
-    return out
-
-
-def _fit(op: Op, operand: int, xp: Any, r: Any, shape: tuple[int, ...]) -> Any:
-    """A result summed over broadcast axes; an error names the rule that gave another shape."""
-    try:
-        fitted = unbroadcast(xp, r, shape)
-        if fitted.shape == shape:
-            return fitted
-    except ValueError:
-        pass
-    name = op.inputs[0 if op.variadic else operand]
-    raise ValueError(
-        f"backward through {op.name!r}: its rule gave a gradient of shape {r.shape} for operand "
-        f"{name!r} of shape {shape}; expected that shape, or one that it broadcasts to"
-    )
-
-
-def _changed(node: Node, name: str, version: Version, count: int) -> str:
-    """What to say when a saved array was written to before backward read it."""
-    inputs = node.op.inputs
-    if name in inputs:
-        what, shape = f"its operand {name!r}", node.in_meta[inputs.index(name)][0]
-    else:
-        what, shape = "its output", node.shape
-    times = version.count - count
-    return (
-        f"backward through {node.op.name!r}: {what}, shape {shape}, was saved for the gradient and "
-        f"then changed in place {'once' if times == 1 else f'{times} times'}, last"
-        f"{place(version.where)}; compute on a copy (x = x + 1 instead of x += 1), or change it "
-        "after backward"
-    )
-
-
-def unbroadcast(xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
-    """Sum ``g`` over the axes along which an operand of ``shape`` was broadcast."""
-    extra = g.ndim - len(shape)
-    if extra < 0:
-        return xp.reshape(g, shape)
-    axes = tuple(range(extra)) + tuple(
-        i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1
-    )
-    if axes:
-        if g.dtype == np.float16:
-            g = g.astype("float32")  # a float16 sum of ones stops at 2048
-        g = xp.sum(g, axis=axes, keepdims=True)
-    return xp.reshape(g, shape) if g.shape != shape else g
-
-
-def _fill(node: Node, slots: list[Any], graph: bool) -> tuple[Any, ...]:
-    """Zeros for the outputs of a multi-output op into which no gradient came.
-
-    An output of integers, such as the positions of a sort, gets None.
-    """
-    from .tensor import make
-
-    some = next(s for s in slots if s is not None)
-    xp = device_of(some.data if graph else some).xp
-    out = []
-    for slot, shape, dtype in zip(slots, node.shape, node.dtype, strict=True):
-        if slot is None and dtype.kind == "f":
-            slot = xp.zeros(shape, dtype=dtype)
-            if graph:
-                slot = make(slot)
-        out.append(slot)
-    return tuple(out)
-
-
-def _as_tensors(node: Node, saved: Sequence[Any]) -> list[Any]:
-    """Kept arrays as Tensors with their place in the graph, for a VJP that is recorded itself."""
-    from .tensor import Tensor, make
-
-    values: list[Any] = []
-    for name, array, version in zip(node.op.keys, saved, node.versions, strict=True):
-        if array is None or isinstance(array, (int, float, bool)):
-            values.append(array)
-            continue
-        parent: Any = None
-        if name == "out":
-            parent = node
-        elif name in node.op.inputs:
-            parent = node.parents[node.op.inputs.index(name)]
-        if isinstance(parent, Tensor):
-            values.append(parent)
-            continue
-        value = make(array, parent)
-        # the same counter, so that a graph of the gradients notices a write to the array too
-        value.version = version or value.version
-        values.append(value)
-    return values
-
-
-def _reference_vjp(node: Node, g: Any) -> list[tuple[Any, Any, bool]]:
-    """A fused op's differentiable gradient: by way of the primitives that it equals.
-
-    Each operand enters through an alias, so that one operand which was computed from another
-    still counts as a variable of its own.
-    """
-    from . import operations as ops
-
-    assert isinstance(node.saved, tuple)
-    values = dict(zip(node.op.keys, _as_tensors(node, node.saved), strict=True))
-    operands = [values[name] for name in node.op.inputs]
-    cotangents = g if isinstance(g, tuple) else (g,)
-    with enable_grad():
-        for i, need in enumerate(node.needs):
-            if need:
-                operands[i] = ops.alias(operands[i])
-        wanted = [operands[i] for i, need in enumerate(node.needs) if need]
-        if node.op.wide:
-            operands = [_widened(x) for x in operands]
-            cotangents = tuple(_widened(c) for c in cotangents)
-        out = node.op.reference(*operands, **node.params)
-        outs = out if isinstance(out, tuple) else (out,)
-        pairs = [
-            (o, c)
-            for o, c in zip(outs, cotangents, strict=True)
-            if o.requires_grad and c is not None
-        ]
-        grads = backward(
-            [o for o, _ in pairs],
-            [c for _, c in pairs],
-            wanted,
-            retain_graph=True,
-            create_graph=True,
-        )
-    parents = [p for p, need in zip(node.parents, node.needs, strict=True) if need]
-    return [(p, r, False) for p, r in zip(parents, grads, strict=True) if r is not None]
-
-
-def _widened(x: Any) -> Any:
-    """A float16 tensor as float32, to compute in; anything else as it is."""
-    from .tensor import Tensor
-
-    return x.astype("float32") if isinstance(x, Tensor) and x.dtype == np.float16 else x
 
 
 def grad(

@@ -60,7 +60,7 @@ class Operators:
     def __itruediv__(self, other: Any) -> Tensor: return _in_place(self, other, "/", ops.div)
     def __ifloordiv__(self, other: Any) -> Tensor: return _in_place(self, other, "//", ops.floor_divide)
     def __imod__(self, other: Any) -> Tensor: return _in_place(self, other, "%", ops.remainder)
-    def __ipow__(self, other: Any) -> Tensor: return _in_place(self, other, "**", ops.pow)  # type: ignore[misc]
+    def __ipow__(self, other: Any) -> Tensor: return _in_place(self, other, "**", ops.pow)
 
     def add(self, other: Any) -> Tensor: return ops.add(self, other)
     def sub(self, other: Any) -> Tensor: return ops.sub(self, other)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytensor import autograd
+from tinytensor import autograd, pullback
 from tinytensor.registry import OPS, Op
 
 from . import rewrite
@@ -133,7 +133,7 @@ UNBROADCASTS: list[tuple[str, Callable[..., Any]]] = [
 
 
 def _in_unbroadcast(op: Op) -> Iterator[Fault]:
-    right = autograd.unbroadcast
+    right = pullback.unbroadcast
     for what, wrong in UNBROADCASTS:
         seen: list[bool] = []
 
@@ -147,11 +147,11 @@ def _in_unbroadcast(op: Op) -> Iterator[Fault]:
             return result
 
         def plant(changed: Any = changed) -> Callable[[], None]:
-            autograd.unbroadcast = changed
-            return lambda: setattr(autograd, "unbroadcast", right)
+            pullback.unbroadcast = changed
+            return lambda: setattr(pullback, "unbroadcast", right)
 
         yield Fault(
-            op.name, "un-broadcast", "autograd.py", "unbroadcast", what, plant,
+            op.name, "un-broadcast", "pullback.py", "unbroadcast", what, plant,
             lambda seen=seen: bool(seen),
         )  # fmt: skip
 

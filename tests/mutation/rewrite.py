@@ -11,7 +11,7 @@ from pathlib import Path
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from tinytensor import autograd, operations
+from tinytensor import autograd, operations, pullback
 from tinytensor.registry import Op
 
 Source = ast.FunctionDef | ast.Lambda
@@ -20,7 +20,11 @@ Source = ast.FunctionDef | ast.Lambda
 #: read at once, so that editing a file while the faults are planted does no harm
 SOURCES = {
     str(path): ast.parse(path.read_text(encoding="utf-8"))
-    for path in [*Path(operations.__file__).parent.glob("*.py"), Path(autograd.__file__)]
+    for path in [
+        *Path(operations.__file__).parent.glob("*.py"),
+        Path(autograd.__file__),
+        Path(pullback.__file__),
+    ]
 }
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor import autograd, registry
+from tinytensor import pullback, registry
 
 from . import checks, rewrite
 from .faults import KINDS, faults, rules
 
 
 def _state(op: Any) -> tuple[Any, ...]:
-    return op.joint, op.vjps, autograd.unbroadcast
+    return op.joint, op.vjps, pullback.unbroadcast
 
 
 @pytest.mark.parametrize("name", ["mul", "sum", "softmax", "matmul", "concat"])
