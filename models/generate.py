@@ -44,7 +44,8 @@ def probabilities(
     Args:
         logits: (..., vocab), a Tensor or array; -inf excludes a symbol.
         temperature: divides the logits; 0 puts everything on the largest one.
-        top_k: keep only the k most probable symbols; more than there are keeps all.
+        top_k: keep only the k most probable symbols; more than there are keeps all, and so does
+            None (0 is an error).
         top_p: keep the fewest most probable symbols that together reach this probability
             (nucleus sampling: Holtzman et al., 2019), after top_k.
 

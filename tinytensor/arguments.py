@@ -87,7 +87,8 @@ def convert(op: Op, args: Sequence[Any]) -> list[Any]:
     """Operands that are neither tensors nor Python numbers, made into either."""
     device = next((a.device for a in args if isinstance(a, Tensor)), None)
     out: list[Any] = []
-    for name, arg in zip(operand_names(op, len(args)), args, strict=True):
+    wide = any(getattr(a, "dtype", None) == np.float64 for a in args if hasattr(a, "shape"))
+    for i, (name, arg) in enumerate(zip(operand_names(op, len(args)), args, strict=True)):
         if isinstance(arg, np.generic):
             arg = arg.item()
         elif type(arg) in BY_TYPE or isinstance(arg, np.ndarray):
@@ -101,6 +102,8 @@ def convert(op: Op, args: Sequence[Any]) -> list[Any]:
             arg = tensor(arg, device=home)
         elif isinstance(arg, (list, tuple)):
             arg = tensor(arg, device=device or default_device())
+            if wide and arg.dtype == np.float32:  # 0.1 is not a float32 beside float64
+                arg = tensor(args[i], dtype=np.float64, device=arg.device)
         elif not (arg is None or isinstance(arg, Tensor) or type(arg) in NUMBERS):
             raise TypeError(
                 f"{op.name}: {name}: expected a Tensor, an array or a number, got "

@@ -33,6 +33,7 @@ class Operators:
     def __rfloordiv__(self, other: Any) -> Tensor: return ops.floor_divide(other, self)
     def __mod__(self, other: Any) -> Tensor: return ops.remainder(self, other)
     def __rmod__(self, other: Any) -> Tensor: return ops.remainder(other, self)
+    def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]: return ops.floor_divide(self, other), ops.remainder(self, other)
     def __round__(self, decimals: int = 0) -> Tensor: return ops.round(self, decimals)
     def __floor__(self) -> Tensor: return ops.floor(self)
     def __ceil__(self) -> Tensor: return ops.ceil(self)

@@ -146,7 +146,8 @@ class Tensor(Operators, NumpyProtocols):
         Args:
             gradient: cotangent of this tensor's shape; may be left out for a single element.
             retain_graph: keep saved arrays, so that backward can be called again.
-            create_graph: record the backward pass, so that gradients are differentiable.
+            create_graph: record the backward pass, so that gradients are differentiable. ``x.grad``
+                then refers to x, and x to it: set it to None afterwards, or use :func:`grad`.
 
         Raises:
             RuntimeError: no graph; not a scalar and no ``gradient``; the graph was freed by an

@@ -350,6 +350,17 @@ REMEDIES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "an axis twice": (
         lambda: t(2, 3).max(axis=(1, -1)), ValueError, r"expected different axes, got \(1, -1\)",
     ),
+    "a permutation": (
+        lambda: t(2, 3).transpose(0), ValueError, r"transpose: axes: .* \(2, 3\) once, got \(0,\)",
+    ),
+    "arguments exchanged": (
+        lambda: tt.gather(t(2, 3), const([[0]], np.int64), 1),
+        TypeError,
+        "gather: axis: expected an integer, got Tensor",
+    ),
+    "one axis for two": (
+        lambda: tt.matrix_norm(t(2, 3), axis=1), ValueError, "expected two axes .* got 1",
+    ),
     "half an axis": (
         lambda: tt.logsumexp(t(2, 3), axis=1.0),
         TypeError,

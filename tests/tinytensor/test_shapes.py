@@ -262,7 +262,7 @@ unflatten(x[:, :0], 1, (-1, 0)) | ValueError | multiply to 0, the length of axis
 unflatten(x, 4, (1, 3)) | IndexError | unflatten: axis: expected -2 to 1 for shape (2, 3), got 4
 reshape(x, 2.0, 3) | TypeError | reshape: shape: expected an integer, got 2.0
 reshape(x, (4, 2)) | ValueError | reshape(x: (2, 3) float32, shape=(4, 2))
-transpose(x, (0, 2)) | ValueError | transpose(x: (2, 3) float32, axes=(0, 2))
+transpose(x, (0, 2)) | ValueError | transpose: axes: expected -2 to 1 for shape (2, 3), got 2
 permute(x, 0) | ValueError | permute: axes: expected each axis of shape (2, 3) once, got (0,)
 permute(x, 0, 0) | ValueError | permute: axes: expected different axes of shape (2, 3), got (0, 0)
 permute(x, 0, 2) | IndexError | permute: axes: expected -2 to 1 for shape (2, 3), got 2

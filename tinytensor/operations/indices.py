@@ -139,6 +139,8 @@ def check_axis(name: str, axis: int, shape: tuple[int, ...]) -> int:
     """``axis`` counted from the front. Raises ValueError where there is no such axis."""
     if not shape:
         raise ValueError(f"{name}: x: expected at least one axis, got shape ()")
+    if not isinstance(axis, (int, np.integer)):
+        raise TypeError(f"{name}: axis: expected an integer, got {type(axis).__name__}")
     if not -len(shape) <= axis < len(shape):
         raise ValueError(
             f"{name}: axis: expected {-len(shape)} to {len(shape) - 1} for shape {shape}, got "

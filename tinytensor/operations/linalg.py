@@ -370,7 +370,11 @@ def matrix_norm(
     nuclear norm need singular values, which tinytensor does not differentiate.
     """
     x = as_tensor(x)
-    if len(axis) != 2 or any(not -x.ndim <= a < x.ndim for a in axis):
+    if (
+        not isinstance(axis, (tuple, list))
+        or len(axis) != 2
+        or any(not -x.ndim <= a < x.ndim for a in axis)
+    ):
         raise ValueError(
             f"matrix_norm: axis: expected two axes of an x of shape {x.shape}, got {axis}"
         )

@@ -90,20 +90,26 @@ def _transpose(xp, x, axes=None):
 _transpose.vjp(x=lambda xp, g, k: xp.transpose(g, _inverse(k.axes)))
 
 
+def _order(name: str, x: Any, axes: tuple[Any, ...]) -> tuple[int, ...]:
+    """The axes of a permutation: each of them once."""
+    order = unpacked(f"{name}: axes", axes)
+    if len(order) != x.ndim or len(axes_of(f"{name}: axes", order, x.shape)) != x.ndim:
+        raise ValueError(f"{name}: axes: expected each axis of shape {x.shape} once, got {order}")
+    return order
+
+
 def transpose(x: Any, *axes: Any) -> Any:
     """The axes of ``x`` in the given order; without one, in reverse. A view."""
+    x = as_tensor(x)
     if not axes or axes == (None,):
         return _transpose(x)
-    return _transpose(x, axes=unpacked("transpose: axes", axes))
+    return _transpose(x, axes=_order("transpose", x, axes))
 
 
 def permute(x: Any, *axes: Any) -> Any:
     """The axes of ``x`` in the given order, all of them named: ``permute(x, 0, 2, 1)``. A view."""
     x = as_tensor(x)
-    order = unpacked("permute: axes", axes)
-    if len(order) != x.ndim or len(axes_of("permute: axes", order, x.shape)) != x.ndim:
-        raise ValueError(f"permute: axes: expected each axis of shape {x.shape} once, got {order}")
-    return _transpose(x, axes=order)
+    return _transpose(x, axes=_order("permute", x, axes))
 
 
 @op(
