@@ -7,10 +7,14 @@ last output is. Nodes carry a running number; decreasing numbers are a topologic
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .device import device_of
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 #: outputs of at most this many elements stay readable on their node (value and gradient), which
 #: is what lets a picture of a small expression show every number
@@ -26,7 +30,8 @@ class Node:
         op: the registered op; ``op.name`` names it.
         params: its settings, such as ``{"axis": 1}``.
         parents: per operand the node that made it, the leaf tensor itself, or None (a constant).
-        consts: numbers and small constant tensors among the operands, by position, or None.
+        consts: numbers among the operands, and small constant tensors as :class:`Seen`, by
+            position, or None.
         in_meta: per operand (shape, dtype), or None for a number.
         needs: per operand, whether a gradient is wanted.
         saved: what is kept for backward, by ``op.keys``; None once freed.
@@ -66,6 +71,22 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<Node {self.seq}: {self.op.name} {self.shape}>"
+
+
+class Seen:
+    """A small constant tensor as it was when an op read it.
+
+    Attributes:
+        array: a copy of its elements. name: the one it had.
+        tensor: weak reference to it: a graph must not keep alive what may become part of it.
+    """
+
+    __slots__ = ("array", "name", "tensor")
+
+    def __init__(self, tensor: Tensor):
+        self.array = tensor.data.copy()
+        self.name = tensor.name
+        self.tensor = weakref.ref(tensor)
 
 
 class Dropped:

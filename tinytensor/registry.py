@@ -38,7 +38,7 @@ from . import scope
 from .arguments import NUMBERS, bind, convert, explain, mixed_devices
 from .device import BY_TYPE, device_of
 from .grad_mode import grad_mode
-from .graph import SMALL, Node, next_seq
+from .graph import SMALL, Node, Seen, next_seq
 from .samples import Draw, Sample
 from .tensor import Tensor, make, tensor
 from .version import Version, share
@@ -254,7 +254,7 @@ class Op:
                     continue
                 if array.size <= SMALL:
                     consts = consts or {}
-                    consts[i] = arg
+                    consts[i] = Seen(arg)
             else:
                 meta.append(None)
                 if arg is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -330,3 +332,31 @@ def test_a_boolean_tensor_cannot_hold_integers() -> None:
     with pytest.raises(TypeError, match="dtype bool cannot hold the result of dtype int64"):
         x += 1
     close(x, [True, False])
+
+
+@pytest.mark.parametrize("width", [1, 8, 16, 17])
+def test_a_graph_holds_no_constant_that_may_become_part_of_it(width: int) -> None:
+    w = leaf(np.eye(width))
+    h = const(np.zeros((4, width)))
+    for t in range(3):
+        h[t + 1] = tt.tanh(h[t] @ w + 1.0)  # the first h[t] is a constant, and small
+    h.sum().backward()
+    assert w.grad is not None and np.abs(host(w.grad)).sum() > 0
+    total = const(np.zeros(width))
+    alive = weakref.ref(total)
+    gc.disable()
+    try:
+        total += w.sum(axis=0)
+        total[0] = w[0, 0]
+        del total
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+def test_a_picture_shows_a_constant_as_it_was_read() -> None:
+    w, x = leaf([1.0]), const([1.0])
+    y = w + x
+    x[0] = 5.0
+    source = tt.draw(y + x).source
+    assert "2" in source and "7" in source and "5" in source

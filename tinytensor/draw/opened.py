@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..device import device_of
+from ..graph import Seen
+
 
 def check_names(names: Collection[str] | bool) -> None:
     """Refuse names of ops that cannot be opened.
@@ -47,7 +50,9 @@ def stand_in(node: Any, i: int) -> Any:
 
     kept = (node.consts or {}).get(i)
     if kept is not None:
-        return tensor(kept.numpy(), device="cpu") if hasattr(kept, "numpy") else kept
+        if not isinstance(kept, Seen):
+            return kept
+        return tensor(device_of(kept.array).to_host(kept.array), device="cpu")
     if node.in_meta[i] is None:
         return None
     shape, dtype = node.in_meta[i]

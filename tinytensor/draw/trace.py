@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..device import device_of
+from ..graph import Seen
 from .picture import BUFFER, COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 
 SMALL = 16  # tensors of up to this many elements show their numbers, as the engine keeps them
@@ -58,6 +58,7 @@ class _Tracer:
         self.steps: list[Step] = []
         self.made: dict[int, Value] = {}  # by id of node
         self.leaves: dict[int, Value] = {}  # by id of tensor
+        self.past: dict[tuple[int, str], Value] = {}  # constants that have changed or gone
         self.several: dict[int, Step | list[Value]] = {}  # by id of a node with several outputs
         self.given: set[int] = set()  # ids of values that opened ops read from outside
         self.kept: list[Any] = []  # tensors of opened ops: their ids must stay taken
@@ -159,19 +160,31 @@ class _Tracer:
     def constant(self, node: Any, i: int) -> Value | None:
         """An operand without a gradient: its numbers if it is small, else its shape alone."""
         kept = (node.consts or {}).get(i)
-        if isinstance(kept, weakref.ref):
-            kept = kept()
         if kept is None and node.in_meta[i] is None:
             return None
         if kept is None:
             shape, dtype = node.in_meta[i]
             value = Value(INPUT, tuple(shape), str(dtype), needs_grad=False)
-        elif hasattr(kept, "requires_grad"):
-            value = self.leaf(kept)
+        elif isinstance(kept, Seen):
+            value = self.seen(kept)
         else:
             return Value(CONSTANT, data=kept, needs_grad=False)
         value.hint = value.hint or called(node, i)
         return value
+
+    def seen(self, kept: Seen) -> Value:
+        """A small constant with the numbers that the op read; one box for all that read the same.
+
+        A tensor that was written to between two reads is two boxes.
+        """
+        tensor, then = kept.tensor(), numbers(kept.array)
+        if tensor is not None and numbers(tensor.data) == then and not tensor.requires_grad:
+            return self.leaf(tensor)
+        key = (id(kept.tensor), repr(then))  # a tensor has one weak reference
+        if key not in self.past:
+            shape, dtype = tuple(kept.array.shape), str(kept.array.dtype)
+            self.past[key] = Value(INPUT, shape, dtype, kept.name or "", then, needs_grad=False)
+        return self.past[key]
 
     # ---- groups ----------------------------------------------------------------------------------
 
