@@ -2,6 +2,7 @@
 # make test     run every test                                     ARGS="-k attention -x"
 # make lint     ruff, and mypy on an installed copy
 # make docs     write docs/ops.md from the registry of ops
+# make bench    measure beside other frameworks                    ARGS="gpt-S lstm"  ARGS=--quick
 # make clean    delete the environment, builds and caches
 #
 # Everything happens in $(VENV), made once by $(PYTHON) -m venv. A stamp file for each set of
@@ -9,18 +10,20 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+BENCH_VENV ?= build/bench/venv
 ARGS ?=
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help train test lint docs clean install install-test install-dev
+.PHONY: help train test lint docs bench clean install install-test install-dev
 
 help:
 	@echo "make train [ARGS=\"--model lstm --data my.txt --steps 500\"]   train a model, show a sample"
 	@echo "make test  [ARGS=\"-k attention -x\"]                          run every test"
 	@echo "make lint                                                    ruff, then mypy"
 	@echo "make docs                                                    write docs/ops.md"
+	@echo "make bench [ARGS=\"gpt-S lstm\"]                              measure beside PyTorch, JAX, ..."
 	@echo "make clean                                                   delete $(VENV), builds, caches"
 	@echo
 	@echo "Other settings: PYTHON=python3.12 (makes the environment), VENV=.venv312 (its folder)."
@@ -39,6 +42,15 @@ lint: install-dev
 
 docs: install
 	@$(PY) -c "from tinytensor.catalogue import page; print(page(), end='')" > docs/ops.md
+
+# The frameworks to compare with have an environment of their own. PyTorch's CPU build is enough:
+# where pip would take the large CUDA one, name the index that pytorch.org gives for the CPU, as
+# PIP_EXTRA_INDEX_URL.
+bench:
+	@mkdir -p "$(dir $(BENCH_VENV))"
+	@$(MAKE) --no-print-directory install VENV="$(BENCH_VENV)"
+	@$(MAKE) --no-print-directory "$(BENCH_VENV)/.installed-bench" VENV="$(BENCH_VENV)"
+	@"$(BENCH_VENV)/bin/python" -m benchmarks $(ARGS)
 
 install: $(VENV)/.installed
 install-test: $(VENV)/.installed-test
@@ -75,6 +87,11 @@ $(VENV)/.installed-dev: pyproject.toml | $(VENV)/.made
 	@echo "Installing tinytensor, ruff and mypy into $(VENV)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-bench: pyproject.toml | $(VENV)/.installed
+	@echo "Installing the frameworks to compare with into $(VENV)"
+	@$(PY) -m benchmarks.install
+	@touch $@
 
 clean:
 	rm -rf $(VENV) $(VENV).log build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

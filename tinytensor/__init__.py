@@ -7,6 +7,9 @@
 tensor([2., 4.])
 """
 
+if __name__ != "tinytensor":
+    raise ImportError(f"import tinytensor, not {__name__}: it would be a second engine")
+
 import importlib as _importlib
 import os as _os
 from typing import Any as _Any
@@ -14,6 +17,7 @@ from typing import Any as _Any
 from . import allocator as _allocator
 from . import cuda, operations, random, registry
 from . import hints as _hints
+from . import operators as _operators
 from .anomaly import detect_anomaly
 from .autograd import grad
 from .catalogue import explain, ops
@@ -25,12 +29,15 @@ from .creation import (
     eye,
     full,
     full_like,
+    linspace,
     ones,
     ones_like,
     rand,
     rand_like,
+    randint,
     randn,
     randn_like,
+    randperm,
     zeros,
     zeros_like,
 )
@@ -42,6 +49,7 @@ from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, se
 from .gradcheck import gradcheck, gradgradcheck
 from .memory import memory_report
 from .operations import *  # noqa: F403
+from .profiling import profile
 from .random import Generator, manual_seed
 from .samples import Sample
 from .tensor import Tensor, tensor
@@ -49,20 +57,24 @@ from .tensor import Tensor, tensor
 __version__ = "0.1.0"
 
 _allocator.tune()
+_operators.document()
 
 concatenate = operations.concat
 true_divide = operations.div
 multiply = operations.mul
+subtract = operations.sub
+divide = operations.div
 float32, float64, int64, bool_ = "float32", "float64", "int64", "bool"
 
 __all__ = [
     "Device", "Generator", "Sample", "Tensor", "arange", "checkpoint", "cuda", "custom_op",
     "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like", "enable_grad",
     "explain", "eye", "full", "full_like", "grad", "gradcheck", "gradgradcheck", "hessian",
-    "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp", "manual_seed",
-    "memory_report", "no_grad", "ones", "ones_like", "operations", "ops", "rand", "rand_like",
-    "randn", "randn_like", "random", "registry", "set_default_device", "set_grad_enabled",
-    "tensor", "value_and_grad", "vjp", "zeros", "zeros_like",
+    "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp", "linspace", "manual_seed",
+    "memory_report", "no_grad", "ones", "ones_like", "operations", "ops", "profile", "rand",
+    "rand_like", "randint", "randn", "randn_like", "random", "randperm", "registry",
+    "set_default_device", "set_grad_enabled", "tensor", "value_and_grad", "vjp", "zeros",
+    "zeros_like",
 ]  # fmt: skip
 __all__ += operations.__all__
 

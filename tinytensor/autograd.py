@@ -233,7 +233,8 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
             )
         raise RuntimeError(
             f"{what} has no graph: nothing it was computed from has requires_grad=True, or it was "
-            "computed under no_grad() or detached; call .requires_grad_() on the inputs first"
+            "computed under no_grad() or detached; call .requires_grad_() on the inputs first (for "
+            "the gradient of a gradient: pass create_graph=True when computing the first)"
         )
     xp = output.device.xp
     if given is None:

@@ -28,7 +28,7 @@ class Entry:
     """One line of the list of ops.
 
     Attributes:
-        name: as in ``tt.<name>``. signature: its arguments.
+        name: as in ``tt.<name>``, or that of an op which only others use. signature: arguments.
         kind: "primitive" (one gradient rule for arrays and Tensors), "fused" (hand-written, equal
             to a reference made of primitives), "composed" (a function that calls other ops),
             or "no gradient".
@@ -49,14 +49,29 @@ class Catalogue(list[Entry]):
     """A list of :class:`Entry` that prints as a table."""
 
     def __str__(self) -> str:
-        rows = [("op", "kind", "formula", "gradient")]
-        rows += [(e.name, e.kind, e.formula, e.gradient) for e in self]
-        widths = [max(len(row[i]) for row in rows) for i in range(3)]
-        lines = [
-            "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]])
-            for row in rows
-        ]
-        return "\n".join(line.rstrip() for line in lines)
+        """Family by family: name, kind, what it computes, and its gradient."""
+        lines: list[str] = []
+        for family in dict.fromkeys(e.family for e in self):
+            rows = [
+                (e.name, e.kind, e.formula or e.summary, "" if e.kind == "composed" else e.gradient)
+                for e in self
+                if e.family == family
+            ]
+            widths = [max(len(row[i]) for row in rows) for i in range(2)]
+            lines.append(f"-- {family} {'-' * (76 - len(family))}")
+            for name, kind, formula, gradient in rows:
+                head = f"{name.ljust(widths[0])}  {kind.ljust(widths[1])}  {formula}"
+                lines.append(f"{head};  {gradient}" if gradient else head)
+        return "\n".join(lines)
+
+    def __getitem__(self, which: Any) -> Any:
+        """An entry by its name, or by its place as in any list."""
+        if not isinstance(which, str):
+            return super().__getitem__(which)
+        for entry in self:
+            if entry.name == which:
+                return entry
+        raise KeyError(which)
 
     __repr__ = __str__
 
@@ -147,23 +162,33 @@ def explanation(op: str | Callable[..., Any]) -> str:
         parts.append(entry.gradient)
     parts = ["\n".join(parts), inspect.getdoc(public) or ""]
     if found is None:
-        return "\n\n".join([*parts, _titled("Source", [inspect.getsource(public)])])
+        return "\n\n".join([*parts, _titled("Source", [_body_source(public)])])
     parts.append(_titled("Forward", [_body_source(found.forward)]))
     rules = [found.joint] if found.joint is not None else found.vjps
-    sources = list(dict.fromkeys(inspect.getsource(rule) for rule in rules if rule is not None))
+    sources = list(dict.fromkeys(_source(rule) for rule in rules if rule is not None))
     if sources:
         parts.append(_titled("Gradient (g is that of the output, k what was kept)", sources))
     if found.reference is not None:
-        parts.append(_titled("The same, composed", [inspect.getsource(found.reference)]))
+        parts.append(_titled("The same, composed", [_source(found.reference)]))
     example = _example(found)
     if example:
         parts.append(example)
     return "\n\n".join(parts)
 
 
+def _source(fn: Callable[..., Any]) -> str:
+    """A function's source, where there is a file to read it from."""
+    try:
+        return inspect.getsource(fn)
+    except OSError:
+        return "(the source cannot be read: it was typed in)"
+
+
 def _body_source(fn: Callable[..., Any]) -> str:
     """A function's source without decorators and docstring, which are shown elsewhere."""
-    source = textwrap.dedent(inspect.getsource(fn))
+    source = textwrap.dedent(_source(fn))
+    if not source.startswith(("@", "def ")):
+        return source
     (parsed,) = ast.parse(source).body
     lines = source.splitlines()
     if not isinstance(parsed, ast.FunctionDef):
@@ -193,9 +218,12 @@ def _example(op: Op) -> str:
     if not samples:
         return ""
 
-    def awkward(sample: Sample) -> tuple[bool, int]:
+    def awkward(sample: Sample) -> tuple[bool, bool, bool, int]:
         sizes = [a.size for a in _operands(sample)]
-        return len(sizes) < op.arity or max(sizes, default=0) < 3, int(np.sum(sizes))
+        flat = not any(a.ndim > 1 for a in _operands(sample))
+        nothing_done = any(type(a) is tuple and not a for a in sample.args)  # a sum over no axes
+        missing = len(sizes) < op.arity or max(sizes, default=0) < 3
+        return nothing_done, missing, flat, int(np.sum(sizes))
 
     sample = min(samples, key=awkward)
     lines: list[str] = []

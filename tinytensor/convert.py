@@ -75,6 +75,11 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
 def _unwrap(items: Any) -> Any:
     """Nested lists with tensors replaced by their host values."""
     if isinstance(items, Operators):
+        if items.requires_grad:
+            raise TypeError(
+                "data: a list with tensors that require gradients would lose their graph; use "
+                "tt.stack or tt.concat, or .detach() them"
+            )
         return items.device.to_host(items.data)
     if isinstance(items, (list, tuple)):
         return [_unwrap(item) for item in items]

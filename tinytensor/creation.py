@@ -34,8 +34,12 @@ def _leaf(array: Any, requires_grad: bool) -> Tensor:
     return out.requires_grad_() if requires_grad else out
 
 
+def _device(device: Where) -> Device:
+    return default_device() if device is None else get_device(device)
+
+
 def _xp(device: Where) -> Any:
-    return (default_device() if device is None else get_device(device)).xp
+    return _device(device).xp
 
 
 def zeros(
@@ -208,3 +212,37 @@ def rand_like(
     """Uniform numbers in [0, 1) of the shape, dtype and device of ``x``."""
     o = _like(x, {"dtype": dtype, "device": device})
     return _random("random", o["shape"], generator, o["dtype"], o["device"], requires_grad)
+
+
+def linspace(
+    start: float,
+    stop: float,
+    num: int = 50,
+    dtype: Any = "float32",
+    device: Where = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, both included."""
+    if not isinstance(num, (int, np.integer)) or num < 0:
+        raise ValueError(f"linspace: num: expected an integer >= 0, got {num!r}")
+    return _leaf(_xp(device).linspace(start, stop, int(num)).astype(dtype), requires_grad)
+
+
+def randint(
+    low: int,
+    high: int,
+    shape: int | tuple[int, ...],
+    generator: random.Generator | None = None,
+    device: Where = None,
+) -> Tensor:
+    """int64 numbers drawn evenly from [low, high), of the given shape."""
+    if not low < high:
+        raise ValueError(f"randint: expected low < high, got {low} and {high}")
+    host = random.source(generator, "init").integers(low, high, _shape((shape,)))
+    return _leaf(_device(device).from_host(host), False)
+
+
+def randperm(n: int, generator: random.Generator | None = None, device: Where = None) -> Tensor:
+    """The numbers 0 to n - 1 (int64) in random order."""
+    host = random.source(generator, "init").permutation(n)
+    return _leaf(_device(device).from_host(host), False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -46,6 +47,11 @@ class CustomOp(Op):
         for sample in chosen:
             try:
                 self._check_values(sample)
+                if not self.differentiable and self._gives_floats(sample):
+                    raise ValueError(
+                        f"check: op {self.name!r} has no gradient rule: give it one by "
+                        f"{self.name}.vjp(...), or let it return integers or booleans"
+                    )
                 if self.differentiable:
                     with_gradient += self._check_gradients(sample)
             except AssertionError as error:
@@ -56,6 +62,12 @@ class CustomOp(Op):
                 "floating-point arrays that are not empty"
             )
         return len(chosen)
+
+    def _gives_floats(self, sample: Sample) -> bool:
+        args, floats = _tensors(sample, np.float64)
+        return bool(floats) and any(
+            y.dtype.kind == "f" for y in _listed(self(*args, **sample.kwargs))
+        )
 
     def _check_values(self, sample: Sample) -> None:
         wide, _ = _tensors(sample, np.float64)
@@ -177,6 +189,12 @@ def custom_op(
     Raises:
         ValueError: one of tinytensor's own ops has this name.
     """
+
+    if not isinstance(operands, str):
+        raise TypeError('custom_op: operands: expected their names, as @tt.custom_op("x y")')
+    unknown = set(options) - set(inspect.signature(Op.__init__).parameters)
+    if unknown:
+        raise TypeError(f"custom_op: unknown option {', '.join(sorted(unknown))}")
 
     def define(forward: Callable[..., Any]) -> CustomOp:
         made = CustomOp(name or forward.__name__.strip("_"), forward, operands, **options)

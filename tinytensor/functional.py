@@ -243,11 +243,14 @@ def jvp(
 
     Args:
         fn: returns a nest of tensors.
-        primals: its arguments, nests of tensors. tangents: a direction for each, alike in shape.
+        primals: its arguments, nests of tensors; or a single tensor.
+        tangents: a direction for each, alike in shape.
 
     Returns:
         ``(value, derivative)``, two nests of one form; zeros for an output of integers.
     """
+    if isinstance(primals, Tensor):
+        primals, tangents = (primals,), (tangents,)
     with _running():
         keep = _keep_graph(None)
         variables = _Variables(tuple(primals), "jvp", keep)
@@ -357,8 +360,11 @@ def hvp(
         create_graph: make the result differentiable.
 
     Returns:
-        A tuple with H v for each of the primals.
+        A tuple with H v for each of the primals; for a single tensor, as primals and as tangents,
+        that product alone.
     """
+    if isinstance(primals, Tensor):
+        return hvp(fn, (primals,), (tangents,), create_graph)[0]
     everything = tuple(range(len(primals)))
 
     def directional(*given: Any) -> Tensor:

@@ -104,14 +104,14 @@ class set_grad_enabled(_Recording):
         return super().__call__(func)
 
 
-def no_grad() -> _Recording:
-    """Inside ``with tt.no_grad():`` (or under ``@tt.no_grad()``) no graph is recorded."""
-    return _Recording(False)
+def no_grad(func: Any = None) -> Any:
+    """Inside ``with tt.no_grad():``, or under ``@tt.no_grad``, no graph is recorded."""
+    return _Recording(False) if func is None else _Recording(False)(func)
 
 
-def enable_grad() -> _Recording:
+def enable_grad(func: Any = None) -> Any:
     """Record graphs again inside a :func:`no_grad` block."""
-    return _Recording(True)
+    return _Recording(True) if func is None else _Recording(True)(func)
 
 
 class inference_mode(Mode):

@@ -111,9 +111,14 @@ class Kept:
         self.needs = node.needs
         self.graph = graph
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
+    def __getattr__(self, name: str) -> Any:
+        """Only called for what is not there."""
+        op = self.node.op
+        where = f"add {name!r} to its keeps=" if name in (*op.inputs, "out") else "it has no such"
+        raise AttributeError(
+            f"the gradient rule of op {op.name!r} reads k.{name}, which is not kept: {where}; kept "
+            f"are {list(op.keys)}, settings {list(op.setting_names)}"
+        )
 
     def shape_of(self, operand: int = 0) -> tuple[int, ...]:
         """Shape of an operand."""

@@ -8,6 +8,10 @@ from collections.abc import Iterable
 #: attributes of a tensor
 OF_TENSOR = {
     "view": "x.reshape(...)",
+    "clamp": "x.clip(low, high)",
+    "grad_fn": "x.node",
+    "at": "tt.at(x, index).set(v)",
+    "movedim": "x.moveaxis(...)",
     "view_as": "x.reshape(y.shape)",
     "numel": "x.size",
     "dim": "x.ndim",
@@ -28,17 +32,21 @@ OF_TENSOR = {
 #: functions of the package
 OF_PACKAGE = {
     "cat": "tt.concat",
+    "clamp": "tt.clip",
+    "movedim": "tt.moveaxis",
+    "absolute": "tt.abs",
+    "negative": "tt.neg",
+    "bernoulli": "tt.rand(...) < p",
+    "multinomial": "the sampling of tt.models",
+    "unique": "np.unique(x.numpy())",
     "from_numpy": "tt.tensor",
     "as_tensor": "tt.tensor",
     "asarray": "tt.tensor",
     "array": "tt.tensor",
     "var_mean": "tt.var and tt.mean",
-    "linspace": "tt.tensor(np.linspace(...))",
     "set_default_dtype": "dtype= in each call; float32 is the default",
     "save": "tt.train's checkpoints, or model.state_dict()",
     "load": "tt.train's checkpoints, or model.load_state_dict(...)",
-    "functional": "tt.<name>: all functions are in the package itself",
-    "autograd": "tt.grad, tt.vjp, tt.jacobian ...",
     "optim": "tt.train.optim",
 }
 #: settings of ops

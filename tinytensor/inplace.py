@@ -26,7 +26,7 @@ def check_recordable(x: Tensor, what: str, instead: str) -> None:
         raise RuntimeError(
             f"{what}: another tensor shares the memory of x (a view such as x[0] or x.T, or a "
             f"detach()), and the write would change it without a record; {instead}, or .copy() "
-            "one of them first (for x[i] += y: x = tt.at(x, i).add(y))"
+            "one of them first (for x[i] += y: x[i] = x[i] + y)"
         )
 
 
@@ -49,7 +49,7 @@ def set_at(x: Tensor, index: tuple[Any, ...], value: Any) -> None:
 def become(x: Tensor, out: Tensor) -> None:
     """Let ``x`` be ``out``, which was computed from it: array, node and a counter of its own."""
     move_retained(x.node, out.node)
-    x.data, x.node, x.requires_grad = out.data, out.node, out.requires_grad
+    x.data, x.node, x.tracked = out.data, out.node, out.tracked
     x.version = Version()
     if x.node is not None:
         x.node.name = x.name

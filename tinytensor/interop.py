@@ -26,9 +26,9 @@ _OPERATORS = {
     "less_equal": "less_equal",
     "greater": "greater",
     "greater_equal": "greater_equal",
-    "bitwise_and": "logical_and",
-    "bitwise_or": "logical_or",
-    "bitwise_xor": "logical_xor",
+    "bitwise_and": "bitwise_and",
+    "bitwise_or": "bitwise_or",
+    "bitwise_xor": "bitwise_xor",
 }
 
 

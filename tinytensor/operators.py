@@ -49,10 +49,13 @@ class Operators:
     def __le__(self, other: Any) -> Tensor: return ops.less_equal(self, other)
     def __gt__(self, other: Any) -> Tensor: return ops.greater(self, other)
     def __ge__(self, other: Any) -> Tensor: return ops.greater_equal(self, other)
-    def __and__(self, other: Any) -> Tensor: return ops.logical_and(self, other)
-    def __or__(self, other: Any) -> Tensor: return ops.logical_or(self, other)
-    def __xor__(self, other: Any) -> Tensor: return ops.logical_xor(self, other)
-    def __invert__(self) -> Tensor: return ops.logical_not(self)
+    def __and__(self, other: Any) -> Tensor: return ops.bitwise_and(self, other)
+    def __rand__(self, other: Any) -> Tensor: return ops.bitwise_and(other, self)
+    def __or__(self, other: Any) -> Tensor: return ops.bitwise_or(self, other)
+    def __ror__(self, other: Any) -> Tensor: return ops.bitwise_or(other, self)
+    def __xor__(self, other: Any) -> Tensor: return ops.bitwise_xor(self, other)
+    def __rxor__(self, other: Any) -> Tensor: return ops.bitwise_xor(other, self)
+    def __invert__(self) -> Tensor: return ops.bitwise_not(self)
     def __getitem__(self, index: Any) -> Tensor: return ops.getitem(self, index)
 
     def __iadd__(self, other: Any) -> Tensor: return _in_place(self, other, "+", ops.add)
@@ -229,11 +232,6 @@ class Operators:
         return ops.swapaxes(self, -1, -2)
 
 
-for _name, _method in list(vars(Operators).items()):
-    if callable(_method):  # in Python's own messages: Tensor.sum() got an unexpected ...
-        _method.__qualname__ = f"Tensor.{_name}"
-
-
 #: kinds of dtype in the order in which one can hold another: booleans, integers, fractions
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
 
@@ -265,3 +263,12 @@ def _in_place(x: Any, other: Any, symbol: str, operation: Any) -> Any:
 
 from . import inplace  # noqa: E402
 from . import operations as ops  # noqa: E402  (the ops need Tensor, which needs this class)
+
+
+def document() -> None:
+    """Give every method its name in Python's own messages, and the documentation of its op."""
+    for name, method in list(vars(Operators).items()):
+        if callable(method):
+            method.__qualname__ = f"Tensor.{name}"
+            if method.__doc__ is None:
+                method.__doc__ = getattr(getattr(ops, name, None), "__doc__", None)

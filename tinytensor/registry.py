@@ -171,7 +171,7 @@ class Op:
                     if kind is not None:
                         raise mixed_devices(self, args)
                     kind = type(array)
-                if arg.requires_grad:
+                if arg.tracked:
                     tracked = True
                 arrays.append(array)
             elif arg is None or type(arg) in NUMBERS:
@@ -195,6 +195,11 @@ class Op:
             raise explain(self, error, args, settings) from error
         extras: tuple[Any, ...] = ()
         if self._extras:
+            if type(result) is not tuple or len(result) != 1 + len(self._extras):
+                raise TypeError(
+                    f"op {self.name!r}: forward: expected a tuple of the result and "
+                    f"{', '.join(self._extras)}, which keeps= names and which are no operands"
+                )
             result, *rest_ = result
             extras = tuple(rest_)
         tracked = tracked and grad_mode.enabled and self.differentiable
@@ -248,7 +253,7 @@ class Op:
             if isinstance(arg, Tensor):
                 array = arg.data
                 meta.append((array.shape, array.dtype))
-                if arg.requires_grad:
+                if arg.tracked:
                     parents.append(arg if arg.node is None else arg.node)
                     needs.append(rules is None or rules[i] is not None)
                     continue

@@ -29,13 +29,12 @@ class Tensor(Operators, NumpyProtocols):
         data: the array (`numpy.ndarray`, or `cupy.ndarray` on a GPU). Writing into it by hand
             (``t.data[...] = v``) is invisible to the engine; call :meth:`bump_version` after.
         grad: gradient accumulated by ``backward``, a Tensor of the same shape and dtype, or None.
-        requires_grad: whether gradients flow to (or through) this tensor.
         node: the graph node that made it; None for a leaf or outside any graph.
         name: label in pictures of the graph.
     """
 
     __slots__ = (
-        "data", "_grad", "requires_grad", "node", "version", "_name", "holder", "hooks",
+        "data", "_grad", "tracked", "node", "version", "_name", "holder", "hooks",
         "__weakref__",
     )  # fmt: skip
     __hash__ = object.__hash__
@@ -43,7 +42,7 @@ class Tensor(Operators, NumpyProtocols):
     data: Any
     _grad: Tensor | None
     hooks: dict[Any, Callable[..., Any]] | None
-    requires_grad: bool
+    tracked: bool
     node: Node | None
     version: Version
 
@@ -60,7 +59,7 @@ class Tensor(Operators, NumpyProtocols):
         self.node = None
         self.version = Version()
         self._name = name
-        self.requires_grad = False
+        self.tracked = False
         if requires_grad:
             self.requires_grad_()
 
@@ -102,6 +101,15 @@ class Tensor(Operators, NumpyProtocols):
     def is_leaf(self) -> bool:
         """True where no recorded op made it: gradients of such tensors end up in ``grad``."""
         return self.node is None
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to (or through) this tensor; see :meth:`requires_grad_`."""
+        return self.tracked
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
 
     @property
     def grad(self) -> Tensor | None:
@@ -177,7 +185,7 @@ class Tensor(Operators, NumpyProtocols):
             )
         if not requires_grad and self.node is not None:
             raise RuntimeError("requires_grad: cannot be unset inside a graph; use .detach()")
-        self.requires_grad = requires_grad
+        self.tracked = requires_grad
         return self
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
@@ -365,7 +373,7 @@ class Tensor(Operators, NumpyProtocols):
             raise RuntimeError("deepcopy: only leaf tensors can be copied; use .detach() first")
         out = make(self.data.copy(), kind=type(self))
         memo[id(self)] = out
-        out.requires_grad = self.requires_grad
+        out.tracked = self.tracked
         out._name = self._name
         if self.grad is not None:
             out.grad = self.grad.__deepcopy__(memo)
@@ -408,7 +416,7 @@ def make(array: Any, node: Any = None, kind: type[Tensor] = Tensor) -> Tensor:
     out.data = array
     out._grad = out.hooks = None
     out.node = node
-    out.requires_grad = node is not None
+    out.tracked = node is not None
     out.version = Version()
     out._name = None
     return out
@@ -418,7 +426,7 @@ def _unpickle(
     kind: type, host: np.ndarray, requires_grad: bool, device_name: str, name: str | None
 ) -> Tensor:
     out = make(as_array(host, None, device_name), kind=kind)
-    out.requires_grad = requires_grad
+    out.tracked = requires_grad
     out._name = name
     return out
 

@@ -1,4 +1,4 @@
-"""The command line: ``tinytensor train | sample | draw | info``.
+"""The command line: ``tinytensor train | sample | draw | info | profile``.
 
 The flags of ``train`` are the fields of :class:`TrainConfig`. What a user can get wrong ends in
 one line on standard error and exit code 2; a failing run ends in 1, Ctrl-C in 130.
@@ -6,20 +6,19 @@ one line on standard error and exit code 2; a failing run ends in 1, Ctrl-C in 1
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
 
-from .config import MODEL_FIELDS, ConfigError, TrainConfig, load_toml, value_type
+from .config import ConfigError, TrainConfig, load_toml
+from .flags import with_settings
+from .profiling import profile
 
-VERBS = ("train", "sample", "draw", "info")
+VERBS = ("train", "sample", "draw", "info", "profile")
 app = typer.Typer(
     name="tinytensor",
     help="An autograd framework by hand: train, sample and draw GPT, LSTM and RNN models.",
@@ -67,44 +66,6 @@ def fail(message: str, code: int = 2) -> int:
     """Print one line to standard error; returns the exit code."""
     print(f"tinytensor: {' '.join(message.split())}", file=sys.stderr, flush=True)
     return code
-
-
-def panel(name: str) -> str:
-    """The heading of ``--help`` under which a setting stands."""
-    names = [f.name for f in fields(TrainConfig)]
-    if name == "model" or name in MODEL_FIELDS:
-        return "Model"
-    return "Training" if names.index("steps") <= names.index(name) <= names.index("seed") else "Run"
-
-
-def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command one flag for each field of TrainConfig, in place of its ``**settings``.
-
-    A flag that is not given arrives as None, so that the TOML file and the defaults can decide.
-    """
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    params = [p for p in own if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    for f in fields(TrainConfig):
-        kind, optional = value_type(f.name)
-        flag = "--" + f.name.replace("_", "-")
-        text = f.metadata["help"] + ("" if optional else f" (default: {f.default})")
-        option = typer.Option(
-            f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
-            help=text,
-            show_default=False,
-            rich_help_panel=panel(f.name),
-        )
-        params.append(
-            inspect.Parameter(
-                f.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=None,
-                annotation=Annotated[Optional[kind], option],  # noqa: UP045
-            )
-        )
-    command.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in params}
-    return command
 
 
 def version(value: bool) -> None:
@@ -328,6 +289,9 @@ def info(
     width = max(len(name) for name in facts)
     for name, value in facts.items():
         print(f"{name:<{width}}  {value}")
+
+
+app.command()(profile)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ class Optimizer:
     slots: tuple[str, ...] = ()
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
+        if isinstance(params, Tensor):
+            raise TypeError("params: expected a list of tensors, got one; write [w], not w")
         entries = list(params)
         if not entries:
             raise ValueError("params: expected at least one parameter, got none")
@@ -66,6 +68,11 @@ class Optimizer:
                 if not isinstance(p, Tensor) or not p.requires_grad:
                     kind = "one that does not" if isinstance(p, Tensor) else type(p).__name__
                     raise TypeError(f"params: expected tensors that require gradients, got {kind}")
+                if not p.is_leaf:
+                    raise TypeError(
+                        f"params: expected leaf tensors, got the result of {p.node.op.name!r}, "
+                        f"shape {p.shape}, which an update would not change where it came from"
+                    )
                 if id(p) not in seen:
                     seen.add(id(p))
                     group["params"].append(p)

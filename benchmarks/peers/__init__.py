@@ -23,9 +23,10 @@ class Peer:
     Attributes:
         name: in the table and on the command line.
         module: its file in this folder.
-        package: what it is called on PyPI, for its version; "" for NumPy alone.
+        package: what it is called on PyPI.
         kinds: names of the settings it has a builder for.
         quick: whether ``--quick`` runs it.
+        builders: the name of the dict in its file.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Peer:
     package: str
     kinds: tuple[str, ...]
     quick: bool = True
+    builders: str = "BUILDERS"
 
 
 OURS = "tinytensor"
@@ -52,7 +54,7 @@ PEERS = {
         Peer("mygrad", "mygrad_moons", "mygrad", ("MLP", "Moons")),
         Peer("tinygrad", "tinygrad_jit", "tinygrad", ("MLP", "Moons")),
         Peer("micrograd", "micrograd_moons", "micrograd", ("Moons",)),
-        Peer(PRODUCTS[0], "products_weights", "", ("GPT", "Recurrent")),
-        Peer(PRODUCTS[1], "products_time", "", ("GPT", "Recurrent")),
+        Peer(PRODUCTS[0], "products", "numpy", ("GPT", "Recurrent"), builders="WEIGHTS"),
+        Peer(PRODUCTS[1], "products", "numpy", ("GPT", "Recurrent"), builders="TIME"),
     ]
 }

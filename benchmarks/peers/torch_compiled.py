@@ -18,7 +18,9 @@ def gpt(s: w.GPT) -> Callable[[], float]:
     """See :class:`benchmarks.workloads.GPT`."""
     compiler = os.environ.get("CXX", "g++")
     if shutil.which(compiler) is None and shutil.which("clang++") is None:
-        raise Absent(f"torch.compile needs a C++ compiler, and neither {compiler} nor clang++ is here")
+        raise Absent(
+            f"torch.compile needs a C++ compiler, and neither {compiler} nor clang++ is here"
+        )
     return torch_eager.language_model(s, torch.compile)
 
 

@@ -146,3 +146,19 @@ def test_random_moments() -> None:
 def test_integers_with_gradient_are_refused() -> None:
     with pytest.raises((TypeError, ValueError, RuntimeError), match="int64"):
         tt.arange(3, requires_grad=True)
+
+
+def test_linspace_randint_and_randperm(device: Device) -> None:
+    x = tt.linspace(0, 1, 5)
+    close(x, [0, 0.25, 0.5, 0.75, 1])
+    assert x.dtype == np.float32 and x.device is device
+    assert tt.linspace(0, 1, 3, dtype="float64", requires_grad=True).requires_grad
+    a, b = (tt.randint(2, 5, (200,), generator=tt.Generator(1)) for _ in range(2))
+    close(a, b)
+    assert set(a.tolist()) == {2, 3, 4} and a.dtype == np.int64
+    assert tt.randint(0, 2, 3).shape == (3,)
+    assert sorted(tt.randperm(6, tt.Generator(2)).tolist()) == list(range(6))
+    with pytest.raises(ValueError, match="low < high, got 3 and 3"):
+        tt.randint(3, 3, (1,))
+    with pytest.raises(ValueError, match="num: expected an integer >= 0, got -1"):
+        tt.linspace(0, 1, -1)

@@ -139,4 +139,26 @@ def test_check_finds_a_result_that_is_the_operand() -> None:
     op = tt.custom_op("x", name="same")(lambda xp, x: x)
     with pytest.raises(AssertionError, match="memory of an operand"):
         op.check(tt.Sample(np.ones(3)))
-    tt.custom_op("x", name="same", view=True)(lambda xp, x: x).check(tt.Sample(np.ones(3)))
+    view = tt.custom_op("x", name="same", view=True)(lambda xp, x: x)
+    view.vjp(x=lambda xp, g, k: g)
+    assert view.check(tt.Sample(np.ones(3))) == 1
+
+
+def test_mistakes_in_a_definition_are_named() -> None:
+    x = leaf([2.0, 3.0])
+    no_rule = tt.custom_op("x", name="no_rule")(lambda xp, x: x * x)
+    with pytest.raises(ValueError, match=r"no gradient rule: give it one by no_rule\.vjp"):
+        no_rule.check(tt.Sample(np.ones(2)))
+    typo = tt.custom_op("x", name="typo", keeps="X")(lambda xp, x: x * x)
+    with pytest.raises(TypeError, match="typo.*expected a tuple of the result and X"):
+        typo(x)
+    forgot = tt.custom_op("x", name="forgot")(lambda xp, x: x * x)
+    forgot.vjp(x=lambda xp, g, k: g * 2 * k.x)
+    with pytest.raises(
+        AttributeError, match="'forgot' reads k.x, which is not kept: add 'x' to its"
+    ):
+        forgot(x).sum().backward()
+    with pytest.raises(TypeError, match="unknown option kepes"):
+        tt.custom_op("x", kepes="x")
+    with pytest.raises(TypeError, match="expected their names, as @tt.custom_op"):
+        tt.custom_op(lambda xp, x: x)  # type: ignore[arg-type]

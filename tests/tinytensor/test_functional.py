@@ -232,3 +232,11 @@ def test_a_mapping_stays_of_its_kind() -> None:
 
     _, g = tt.value_and_grad(fn, OrderedDict(x=const([1.0])))
     assert isinstance(g, OrderedDict)
+
+
+def test_a_single_tensor_needs_no_tuple() -> None:
+    x, v = const([1.0, 2.0]), const([1.0, 0.0])
+    close(tt.hvp(cubes, x, v), [6, 0])
+    value, along = tt.jvp(cubes, x, v)
+    close(value, 9)
+    close(along, 3)

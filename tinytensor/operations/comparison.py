@@ -8,6 +8,10 @@ from ..registry import op
 from ..samples import Draw, Sample, any_values, broadcasting_pairs, kinked
 
 __all__ = [
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
     "allclose",
     "equal",
     "greater",
@@ -55,6 +59,40 @@ logical_or = _compare(
 logical_xor = _compare(
     "logical_xor", "xor", "Whether exactly one is non-zero", lambda xp, x, y: xp.logical_xor(x, y)
 )
+
+
+def _whole(r: Draw) -> list[Sample]:
+    return [
+        Sample(r.ints(9, 3, 4), r.ints(9, 4)),
+        Sample(r.bools(3, 1), r.bools(1, 4)),
+        Sample(r.ints(9, 3), 5),
+        Sample(r.ints(9), r.ints(9)),
+        Sample(r.ints(9, 0, 3), 1),
+    ]
+
+
+@op("x y", formula="x & y", samples=_whole)
+def bitwise_and(xp, x, y):
+    """And, bit by bit, of integers or booleans; no gradient."""
+    return xp.bitwise_and(x, y)
+
+
+@op("x y", formula="x | y", samples=_whole)
+def bitwise_or(xp, x, y):
+    """Or, bit by bit, of integers or booleans; no gradient."""
+    return xp.bitwise_or(x, y)
+
+
+@op("x y", formula="x ^ y", samples=_whole)
+def bitwise_xor(xp, x, y):
+    """Exclusive or, bit by bit, of integers or booleans; no gradient."""
+    return xp.bitwise_xor(x, y)
+
+
+@op("x", formula="~x", samples=lambda r: [Sample(r.ints(9, 3, 4)), Sample(r.bools(3))])
+def bitwise_not(xp, x):
+    """Each bit of integers, or each boolean, turned over; no gradient."""
+    return xp.invert(x)
 
 
 @op("x", formula="not x", samples=kinked)

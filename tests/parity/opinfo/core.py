@@ -173,6 +173,7 @@ _TRIANGLE: dict[str, Any] = {"rename": {"diagonal": "k"}}
 ENTRIES = [
     *_same_names("abs", "cos", "erf", "exp", "log", "maximum", "minimum", "mul", "neg"),
     *_same_names("pow", "sigmoid", "sign", "sin", "sqrt", "tanh", "isfinite", "isnan"),
+    *_same_names("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor"),
     *_same_names("logical_and", "logical_not", "logical_or", "logical_xor"),
     *_same_names("all", "any", "argmax", "argmin", "mean", "sum"),
     *_same_names("broadcast_to", "permute", "reshape", "split", "squeeze", "stack"),

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arguments import bind
-from .device import device, device_of
-from .graph import Node
-from .registry import OPS, Op
+from ..arguments import bind
+from ..device import device, device_of
+from ..graph import Node
+from ..registry import OPS, Op
 
 Shape = tuple[int, ...]
 Sizes = tuple[int, int, int, int]

@@ -1,0 +1,38 @@
+"""Install the frameworks to compare with, one by one, so that one that can't be had stops no other.
+
+    build/bench/venv/bin/python -m benchmarks.install
+
+Their list is the extra "bench" of pyproject.toml. A framework without a build for this platform or
+Python is named, with the last word of pip, and the benchmark does without it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+
+from .turns import ROOT
+
+
+def requirements() -> list[str]:
+    """The extra "bench"."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted: list[str] = project["optional-dependencies"]["bench"]
+    return wanted
+
+
+def main() -> None:
+    """Install each; exit status 0 whatever could not be had."""
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    for requirement in requirements():
+        done = subprocess.run([*pip, requirement], capture_output=True, text=True)
+        if done.returncode:
+            said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+            print(f"not installed: {requirement} ({said[-1] if said else 'pip failed'})")
+        else:
+            print(f"installed: {requirement}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""A profile as text and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..memory import _readable
+
+if TYPE_CHECKING:
+    from .costs import Cost, Costs, Entry
+
+Row = tuple[str, ...]
+
+#: what stands above the columns of :func:`rows`
+COLUMNS = ("calls", "forward", "backward", "share", "output", "GFLOP/s", "floor")
+
+
+def rows(profile: Costs, entries: Mapping[str, Entry], steps: int = 1) -> list[Row]:
+    """A line per entry: its name, and :data:`COLUMNS`, times in ms and all per step.
+
+    ``share`` is that of the wall time. ``floor`` is the time that ``xp.matmul`` alone takes for the
+    matrix products of the entry, as a share of the time it took: near 100% nothing is to be gained.
+    """
+    lines = []
+    for name, entry in entries.items():
+        cost = entry.total
+        lines.append(
+            (
+                name or "(none)",
+                number((entry.forward.calls or entry.backward.calls) / steps),
+                milliseconds(entry.forward.ns / steps),
+                milliseconds(entry.backward.ns / steps),
+                percent(cost.ns, profile.wall_ns),
+                _readable(round(cost.bytes / steps)),
+                *speed(profile, cost, cost.ns),
+            )
+        )
+    return lines
+
+
+def speed(profile: Costs, cost: Cost, ns: int) -> tuple[str, str]:
+    """GFLOP/s of the matrix products in a time, and the share of it that their floor is."""
+    if not cost.products or not ns:
+        return "", ""
+    return f"{cost.flops / ns:,.1f}", percent(profile.alone(cost) * 1e9, ns)
+
+
+def milliseconds(ns: float) -> str:
+    """A time as ``12.345``, ``0.012`` or, for none at all, nothing."""
+    return f"{ns / 1e6:,.3f}" if ns else ""
+
+
+def percent(part: float, whole: float) -> str:
+    """``12.3%``"""
+    return f"{part / whole:.1%}" if whole else ""
+
+
+def number(count: float) -> str:
+    """``12``, or ``0.5`` for what is not in every step."""
+    return f"{count:,.0f}" if count == int(count) else f"{count:,.1f}"
+
+
+def aligned(title: str, columns: Row, lines: list[Row]) -> str:
+    """A table as text, the first column to the left and the others to the right."""
+    table = [(title, *columns), *lines]
+    widths = [max(len(line[i]) for line in table) for i in range(len(columns) + 1)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in table
+    )
+
+
+def summary(profile: Costs) -> list[str]:
+    """The time in a line, and the matrix products in another if there were any."""
+    total, wall = profile.total.total, profile.wall_ns
+    lines = [
+        f"wall time {wall / 1e6:,.3f} ms: ops {percent(total.ns, wall) or '0%'}, elsewhere "
+        f"{percent(profile.elsewhere_ns, wall)}, measuring {percent(profile.own_ns, wall)}"
+    ]
+    if total.products:
+        floor = profile.alone(total)
+        lines.append(
+            f"matrix products {total.flops / 1e9:,.3f} GFLOP: alone they take {floor * 1e3:,.3f} "
+            f"ms ({total.flops / floor / 1e9:,.1f} GFLOP/s), {percent(floor * 1e9, wall)} of the "
+            "wall time"
+        )
+    return lines
+
+
+def as_text(profile: Costs) -> str:
+    """What ``print(profile)`` shows: times in ms, in all."""
+    if not profile.wall_ns:
+        return "profile: nothing measured yet; with tt.profile() as p: ... and then print(p)"
+    parts = ["\n".join(summary(profile))]
+    for title, entries in (("op", profile.by_op), ("module", profile.modules(merge=True))):
+        parts.append(aligned(title, COLUMNS, rows(profile, entries)))
+    return "\n\n".join(parts)
+
+
+def as_dict(profile: Costs) -> dict[str, Any]:
+    """See :meth:`Costs.to_dict`."""
+    total = profile.total.total
+
+    def cost(c: Cost) -> dict[str, Any]:
+        return {
+            "calls": c.calls,
+            "seconds": c.seconds,
+            "bytes": c.bytes,
+            "flops": c.flops,
+            "floor_seconds": profile.alone(c),
+        }
+
+    def table(entries: Mapping[str, Entry]) -> dict[str, Any]:
+        return {
+            name: {"forward": cost(e.forward), "backward": cost(e.backward)}
+            for name, e in entries.items()
+        }
+
+    phases = profile.by_phase
+    return {
+        "wall_seconds": profile.wall_ns * 1e-9,
+        "op_seconds": total.seconds,
+        "elsewhere_seconds": profile.elsewhere_ns * 1e-9,
+        "measuring_seconds": profile.own_ns * 1e-9,
+        "flops": total.flops,
+        "floor_seconds": profile.alone(total),
+        "phases": {
+            name: {
+                "seconds": ns * 1e-9,
+                "op_seconds": phases[name].total.seconds if name in phases else 0.0,
+            }
+            for name, ns in profile.phase_ns.items()
+        },
+        "ops": table(profile.by_op),
+        "modules": table(profile.by_module),
+        "products": [
+            {
+                "product": str(product),
+                "dtype": product.dtype,
+                "device": product.device,
+                "times": times,
+                "flops": product.flops,
+                "seconds_alone": profile.alone_each(product),
+            }
+            for product, times in total.products.items()
+        ],
+    }
