@@ -1,6 +1,6 @@
 """Measure, print the table, write it with a bar chart to benchmarks/results/.
 
-python -m benchmarks                      # everything; a quarter of an hour on a quiet machine
+python -m benchmarks                      # everything; about 20 minutes on two cores
 python -m benchmarks gpt-S lstm           # some workloads; patterns like 'gpt-*' too
 python -m benchmarks --peers torch jax    # ours beside these only
 python -m benchmarks --quick              # the same on toys, under a minute: does it still run?
@@ -50,12 +50,12 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="toy settings, a few steps")
     parser.add_argument("--all", action="store_true", help="also peers that are very slow")
     parser.add_argument("--rounds", type=int, help="turns of each peer (10)")
-    parser.add_argument("--steps", type=int, help="most steps in a turn (20)")
+    parser.add_argument("--steps", type=int, help="most steps in a turn (1000)")
     parser.add_argument("--seconds", type=float, help="a turn starts no step after this (1.0)")
     parser.add_argument("--threads", type=int, help="of each process; its own choice if not given")
     parser.add_argument("--out", type=Path, help="folder for the CSV and PNG files")
     options = parser.parse_args(arguments)
-    defaults = (1, 3, 0.5) if options.quick else (10, 20, 1.0)
+    defaults = (1, 3, 0.5) if options.quick else (10, 1000, 1.0)
     for name, value in zip(("rounds", "steps", "seconds"), defaults):
         if getattr(options, name) is None:
             setattr(options, name, value)

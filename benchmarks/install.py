@@ -22,17 +22,20 @@ def requirements() -> list[str]:
     return wanted
 
 
-def main() -> None:
-    """Install each; exit status 0 whatever could not be had."""
+def main() -> int:
+    """Install each; returns how many could not be had."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    missing = 0
     for requirement in requirements():
         done = subprocess.run([*pip, requirement], capture_output=True, text=True)
         if done.returncode:
+            missing += 1
             said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
             print(f"not installed: {requirement} ({said[-1] if said else 'pip failed'})")
         else:
             print(f"installed: {requirement}", flush=True)
+    return missing
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -28,7 +28,7 @@ def cpu() -> str:
     """The processor's name."""
     info = Path("/proc/cpuinfo")
     if info.is_file():
-        facts = {}
+        facts: dict[str, str] = {}
         for line in info.read_text().splitlines():
             key, _, value = line.partition(":")
             facts.setdefault(key.strip(), value.strip())
@@ -85,7 +85,7 @@ def blas() -> str:
         from threadpoolctl import threadpool_info
     except ImportError:
         return "unknown (pip install threadpoolctl)"
-    found = []
+    found: list[str] = []
     for info in threadpool_info():
         if info["user_api"] == "blas" and "numpy" in info["filepath"] or not found:
             kernel = f"{info['internal_api']} {info.get('architecture') or ''}".strip()

@@ -174,7 +174,7 @@ def disagreements(results: list[Result], tolerance: float = 1e-3) -> list[str]:
     """
     by_peer = {r.peer: r for r in results if r.absent is None and r.peer not in PRODUCTS}
     ours = by_peer.pop(OURS, None)
-    if ours is None or getattr(ours.workload.setting, "dropout", 0.0):
+    if ours is None or float(getattr(ours.workload.setting, "dropout", 0)) > 0:
         return []
     exact = isinstance(ours.workload.setting, Generation)
     found = []

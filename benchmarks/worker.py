@@ -44,8 +44,9 @@ def reason(error: BaseException) -> str:
 def run(
     step: Callable[[], float], steps: int, seconds: float, least: int = 1
 ) -> tuple[list[float], list[float]]:
-    """Times and losses of ``steps`` steps; after ``least`` none begins once ``seconds`` are over."""
-    times, losses = [], []
+    """Times and losses of ``steps`` steps; past ``least``, none begins after ``seconds``."""
+    times: list[float] = []
+    losses: list[float] = []
     begin = time.perf_counter()
     while len(times) < steps and (len(times) < least or time.perf_counter() - begin < seconds):
         start = time.perf_counter()

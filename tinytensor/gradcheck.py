@@ -114,6 +114,12 @@ def gradcheck(
         return [o for o in outs if o.dtype.kind == "f"]
 
     outs = outputs()
+    for before, now in zip(outs, outputs(), strict=True):
+        if not _alike(before, now):
+            raise ValueError(
+                "gradcheck: fn gives another result each time it is called, so that differences "
+                "mean nothing; fix what is random in it (dropout takes a generator)"
+            )
     weights = [rng.normal(o.shape) for o in outs]
     if not any(o.requires_grad for o in outs):
         raise ValueError("gradcheck: fn: no output depends on an input that requires gradients")

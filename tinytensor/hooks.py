@@ -71,7 +71,7 @@ def retain_grad(x: Tensor) -> None:
     def keep(gradient: Tensor) -> None:
         tensor = reference()
         if tensor is not None:
-            tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
+            tensor.grad = gradient if tensor._grad is None else tensor._grad + gradient
 
     hooks[_RETAIN] = keep
 

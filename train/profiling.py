@@ -140,7 +140,8 @@ def run_step(trainer: Trainer, profile: Profile | None = None) -> None:
 def tables(found: StepProfile, depth: int | None = None, each_layer: bool = False) -> list[Table]:
     """Phases, ops and modules, all times per step."""
     profile, steps = found.profile, found.steps
-    by_phase, phases = profile.by_phase, []
+    by_phase = profile.by_phase
+    phases: list[tuple[str, ...]] = []
     for name in PHASES:
         cost: Cost = by_phase.get(name, Entry()).total
         ns = profile.phase_ns[name]

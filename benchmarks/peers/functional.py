@@ -64,7 +64,9 @@ def causal_mask(xp: Any, block: int) -> Any:
     return xp.where(xp.tril(xp.ones((block, block), dtype=bool)), 0.0, -1e9).astype("float32")
 
 
-def adamw(xp: Any, p: Params, g: Params, m: Params, v: Params, t: Any) -> tuple[Params, ...]:
+def adamw(
+    xp: Any, p: Params, g: Params, m: Params, v: Params, t: Any
+) -> tuple[Params, Params, Params]:
     """Clipping by the joint norm, then AdamW at step ``t`` >= 1: new parameters and means."""
     norm = xp.sqrt(sum(xp.sum(grad * grad) for grad in g.values()))
     scale = xp.minimum(1.0, w.MAX_NORM / (norm + 1e-6))

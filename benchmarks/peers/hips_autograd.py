@@ -28,17 +28,14 @@ def gpt(s: w.GPT) -> Callable[[], float]:
         lambda p, ids, targets: f.gpt_loss(anp, s, p, ids, targets, mask, drop)
     )
     params = w.gpt_weights(s)
-    state: tuple[f.Params, ...] = (
-        params,
-        *({k: np.zeros_like(a) for k, a in params.items()} for _ in range(2)),
-    )
+    means, squares = ({k: np.zeros_like(a) for k, a in params.items()} for _ in range(2))
     draw, count = w.batches(s), 0
 
     def step() -> float:
-        nonlocal state, count
+        nonlocal params, means, squares, count
         count += 1
-        loss, grads = gradient(state[0], *draw())
-        state = f.adamw(np, state[0], grads, *state[1:], count)
+        loss, grads = gradient(params, *draw())
+        params, means, squares = f.adamw(np, params, grads, means, squares, count)
         return float(loss)
 
     return step

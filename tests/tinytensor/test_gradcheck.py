@@ -189,3 +189,9 @@ def test_a_wrong_element_beside_a_large_one_is_found() -> None:
 
     report = tt.gradcheck(wrong, [x], raise_on_failure=False)
     assert not report and report.inputs[0].worst == (1,)
+
+
+def test_a_function_that_is_random_is_named() -> None:
+    x = tt.tensor(np.ones(8), requires_grad=True)
+    with pytest.raises(ValueError, match="another result each time.*dropout"):
+        tt.gradcheck(lambda x: tt.dropout(x, 0.5), [x])

@@ -272,6 +272,11 @@ def test_an_exception_inside_leaves_nothing_behind() -> None:
             with p.phase("forward"):
                 x @ x
     assert calls(p) == {"exp": (1, 0)}, "what raised is not counted"
+    with p:
+        with pytest.raises(ValueError, match="matmul"):
+            x @ x
+        x @ tt.ones(3, 1)
+    assert calls(p) == {"exp": (1, 0), "matmul": (1, 0)}
     check_sums(p)
     y = tt.exp(x).sum()
     y.backward()

@@ -69,6 +69,10 @@ KNOWN: dict[str, tuple[Any, list[Any], list[Any]]] = {
         of(attention, (2, 5, 4), (2, 5, 4), (2, 5, 4), is_causal=True),
         [(2, 5, 4, 5), (2, 5, 5, 4)],
         [(2, 5, 5, 4), (2, 5, 4, 5), (2, 5, 5, 4), (2, 5, 5, 4)]),
+    "attention that broadcasts": (
+        of(attention, (5, 4), (7, 4), (2, 7, 6)),
+        [(1, 5, 4, 7), (2, 5, 7, 6)],
+        [(2, 7, 5, 6), (2, 5, 6, 7), (2, 5, 7, 4), (2, 7, 5, 4)]),
     "einsum": (
         of(lambda a, b: tt.einsum("bij,kjb->kbi", a, b), (2, 3, 4), (5, 4, 2)),
         [(2, 3, 4, 5)], [(2, 3, 5, 4), (2, 3, 4, 5)]),
@@ -120,6 +124,9 @@ def test_only_wanted_gradients_count() -> None:
     with tt.profile() as p:
         attention(q, k, v).sum().backward()
     assert p.total.backward.products == {Product(1, 4, 2, 5, "float32", "cpu"): 1}
+    with tt.profile() as p:
+        attention(q, k, v.detach(), weights(2, 4)).sum().backward()
+    assert p.total.backward.products == {Product(1, 2, 5, 4, "float32", "cpu"): 1}
 
 
 @pytest.mark.parametrize(
@@ -232,6 +239,7 @@ def test_a_product_alone(stack: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(np, "matmul", watched)
     monkeypatch.setattr(products, "_MOST", 1000)
-    products.seconds_alone(product, budget=0.0)
+    monkeypatch.setattr(products, "median", lambda taken: 1.0)
+    assert products.seconds_alone(product, budget=0.0) == (4.0 if stack == 1 else 8.0)
     assert set(sizes) == {(16, 32, 16) if stack == 1 else (3, 16, 16, 16)}
     assert len(sizes) == 4, "one to claim the memory, and three that count"

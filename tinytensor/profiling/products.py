@@ -19,7 +19,7 @@ import numpy as np
 from ..arguments import bind
 from ..device import device, device_of
 from ..graph import Node
-from ..registry import OPS, Op
+from ..registry import Op
 
 Shape = tuple[int, ...]
 Sizes = tuple[int, int, int, int]
@@ -104,25 +104,27 @@ def _linear_back(call: _Call) -> Found:
     return _total((call.needs[0], (1, rows, out, inner)), (call.needs[1], (1, out, rows, inner)))
 
 
-def _attention_sizes(call: _Call) -> tuple[int, int, int, int, int]:
-    """How many heads in all, queries, keys, and the lengths of a key and of a value."""
-    q, k, v = call.shapes[:3]
-    return math.prod(np.broadcast_shapes(q[:-2], k[:-2], v[:-2])), q[-2], k[-2], k[-1], v[-1]
+def _attention_stacks(call: _Call) -> tuple[int, int]:
+    """How many matrices the scores are, and the output."""
+    q, k, v = (shape[:-2] for shape in call.shapes[:3])
+    return math.prod(np.broadcast_shapes(q, k)), math.prod(np.broadcast_shapes(q, k, v))
 
 
 def _attention(call: _Call) -> Found:
-    heads, queries, keys, d, dv = _attention_sizes(call)
-    return _total((True, (heads, queries, d, keys)), (True, (heads, queries, keys, dv)))
+    (queries, d), (keys, dv) = call.shapes[0][-2:], call.shapes[2][-2:]
+    scores, outputs = _attention_stacks(call)
+    return _total((True, (scores, queries, d, keys)), (True, (outputs, queries, keys, dv)))
 
 
 def _attention_back(call: _Call) -> Found:
-    heads, queries, keys, d, dv = _attention_sizes(call)
+    (queries, d), (keys, dv) = call.shapes[0][-2:], call.shapes[2][-2:]
+    stack = _attention_stacks(call)[1]
     q, k, v, mask = call.needs[:4]
     return _total(
-        (v, (heads, keys, queries, dv)),
-        (q or k or mask, (heads, queries, dv, keys)),
-        (q, (heads, queries, keys, d)),
-        (k, (heads, keys, queries, d)),
+        (v, (stack, keys, queries, dv)),
+        (q or k or mask, (stack, queries, dv, keys)),
+        (q, (stack, queries, keys, d)),
+        (k, (stack, keys, queries, d)),
     )
 
 
@@ -229,7 +231,7 @@ _RULES["conv_weight_grad"] = _conv((2, 1, 0))
 
 def has_products(op: Op) -> bool:
     """Whether there is a rule for the products of this op."""
-    return op.name in _RULES and OPS.get(op.name) is op
+    return op.name in _RULES
 
 
 def of_forward(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> dict:

@@ -22,7 +22,7 @@ def rows(profile: Costs, entries: Mapping[str, Entry], steps: int = 1) -> list[R
     ``share`` is that of the wall time. ``floor`` is the time that ``xp.matmul`` alone takes for the
     matrix products of the entry, as a share of the time it took: near 100% nothing is to be gained.
     """
-    lines = []
+    lines: list[Row] = []
     for name, entry in entries.items():
         cost = entry.total
         lines.append(

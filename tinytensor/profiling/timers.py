@@ -45,9 +45,9 @@ class Profile(Costs):
     def __enter__(self) -> Profile:
         if self._started:
             raise RuntimeError("profile: this one is running already; tt.profile() makes another")
+        _wait()
         _put_timers_in()
         _here.profiles = (*_here.profiles, self)
-        _wait()
         self._started = time.perf_counter_ns()
         return self
 
@@ -201,7 +201,7 @@ def _wait() -> None:
             dev.synchronize()
 
 
-def _timed_call(self: Op, /, *args: Any, **kwargs: Any) -> Any:
+def _timed_call(self: Op, *args: Any, **kwargs: Any) -> Any:
     """``Op.__call__`` with a clock."""
     call, running = _untimed["call"], _here.running
     again = running and running[-1].op is self and not running[-1].back
