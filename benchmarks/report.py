@@ -19,7 +19,7 @@ HEADER = (
     "quartiles",
     "/ torch",
     "/ matmul",
-    "MiB",
+    "peak MiB",
     "version",
     "BLAS",
 )

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tomllib
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -240,8 +239,6 @@ def test_every_peer_has_its_file_and_can_be_installed() -> None:
         assert path.is_file() and set(peer.kinds) <= set(KINDS)
     names = {requirement.split(">")[0].split("=")[0] for requirement in requirements()}
     assert {peer.package for peer in PEERS.values()} - {"numpy"} - {OURS} <= names
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert extras["optional-dependencies"]["bench"] == requirements()
 
 
 def test_the_products_are_those_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import random, tree
+from . import random, scope, tree
 from .grad_mode import enable_grad, grad_mode
 from .graph import Dropped, Node
 from .tensor import Tensor, make
@@ -25,6 +25,7 @@ class _Segment:
         given = [x for x in tree.leaves([args, kwargs]) if isinstance(x, Tensor)]
         self.versions = [(x.version, x.version.count) for x in given]
         self.random = random.state()
+        self.scope = scope.current()
         self.count = 0
         self.again: list[tuple[str, Any]] = []
 
@@ -51,6 +52,7 @@ class _Segment:
                     f"backward could compute it again, last{place(version.where)}; give it a copy"
                 )
         outer, now = grad_mode.observers, random.state()
+        around = scope.replace(self.scope)  # in the modules of the first run
         random.set_state(self.random)
         grad_mode.observers = (self.collect,)  # after those that the call itself puts before it
         try:
@@ -61,6 +63,7 @@ class _Segment:
             raise
         finally:
             grad_mode.observers = outer
+            scope.replace(around)
             random.set_state(now)
 
 

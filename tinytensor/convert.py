@@ -75,7 +75,7 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
 def _unwrap(items: Any) -> Any:
     """Nested lists with tensors replaced by their host values."""
     if isinstance(items, Operators):
-        if items.requires_grad:
+        if getattr(items, "requires_grad", False):
             raise TypeError(
                 "data: a list with tensors that require gradients would lose their graph; use "
                 "tt.stack or tt.concat, or .detach() them"

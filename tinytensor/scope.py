@@ -65,6 +65,12 @@ def current() -> Scope | None:
     return _state.current
 
 
+def replace(scope: Scope | None) -> Scope | None:
+    """Make ``scope`` the innermost one of this thread; returns the one that was."""
+    before, _state.current = _state.current, scope
+    return before
+
+
 def enter(module: Any, name: str | None = None) -> Scope:
     """``with enter(module, "attn"):`` marks all nodes made inside as this module's."""
     return Scope(module, name)

@@ -117,9 +117,9 @@ class Tensor(Operators, NumpyProtocols):
         """Gradient accumulated by ``backward``: a Tensor of this shape and dtype, or None."""
         if self._grad is None and self.node is not None:
             warnings.warn(
-                f"grad of the result of {self.node.op.name!r}: backward fills only those of leaves; "
-                "call retain_grad() before, or use tt.grad(loss, x). (A weight stays a leaf if it is "
-                "written to: with tt.no_grad(): w -= lr * w.grad)",
+                f"grad of the result of {self.node.op.name!r}: backward fills only those of "
+                "leaves; call retain_grad() before, or use tt.grad(loss, x). (A weight stays a "
+                "leaf if it is written to: with tt.no_grad(): w -= lr * w.grad)",
                 stacklevel=2,
             )
         return self._grad

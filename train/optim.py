@@ -68,7 +68,7 @@ class Optimizer:
                 if not isinstance(p, Tensor) or not p.requires_grad:
                     kind = "one that does not" if isinstance(p, Tensor) else type(p).__name__
                     raise TypeError(f"params: expected tensors that require gradients, got {kind}")
-                if not p.is_leaf:
+                if p.node is not None:
                     raise TypeError(
                         f"params: expected leaf tensors, got the result of {p.node.op.name!r}, "
                         f"shape {p.shape}, which an update would not change where it came from"

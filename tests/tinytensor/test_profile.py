@@ -1,60 +1,21 @@
-"""``tt.profile``: counts, sizes and products are exact, times add up, and nothing stays behind."""
+"""``tt.profile``: counts and sizes by op, module and phase are exact, and the report has them."""
 
 from __future__ import annotations
 
 import json
 import math
-import threading
-import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor import autograd, nn
-from tinytensor.device import BY_TYPE, CPU, Device
-from tinytensor.profiling import Entry, Product, Profile
-from tinytensor.registry import Op
+from tinytensor import nn
+from tinytensor.profiling import Entry
 
-CALL, PULL_BACK = Op.__call__, autograd.pull_back
+from .profiles import calls, check_sums, nothing_stays_behind, weights  # noqa: F401
 
-
-@pytest.fixture(autouse=True)
-def nothing_stays_behind() -> Iterator[None]:
-    """Every test here leaves the engine as it was: not a wrapper, the functions themselves."""
-    yield
-    assert Op.__call__ is CALL
-    assert autograd.pull_back is PULL_BACK
-    loss = tt.exp(tt.tensor([1.0], requires_grad=True)).sum()
-    with tt.profile() as p:
-        pass
-    loss.backward()
-    assert not p.entries and 0 <= p.elsewhere_ns <= p.wall_ns
-
-
-def calls(p: Profile) -> dict[str, tuple[int, int]]:
-    """How many applications, and steps back, of each op."""
-    return {name: (e.forward.calls, e.backward.calls) for name, e in p.by_op.items()}
-
-
-def weights(*shape: int) -> tt.Tensor:
-    """A leaf that wants a gradient."""
-    return tt.randn(*shape, requires_grad=True)
-
-
-def check_sums(p: Profile) -> None:
-    """Ops, the measuring and the rest are the wall time; each grouping has all of the ops."""
-    total = p.total.total
-    assert total.ns > 0 and p.own_ns > 0 and p.elsewhere_ns >= 0
-    assert total.ns + p.own_ns + p.elsewhere_ns == p.wall_ns
-    for groups in (p.by_op, p.by_module, p.by_phase, p.modules(1), p.modules(merge=True)):
-        for name in ("calls", "ns", "bytes", "flops"):
-            assert sum(getattr(e.total, name) for e in groups.values()) == getattr(total, name)
-        ns = [e.total.ns for e in groups.values()]
-        assert ns == sorted(ns, reverse=True)
-
+pytestmark = pytest.mark.usefixtures("nothing_stays_behind")
 
 # ---- counts and sizes --------------------------------------------------------------------------
 
@@ -188,190 +149,6 @@ def test_a_phase_needs_a_running_profile_and_no_other_phase() -> None:
         with pytest.raises(RuntimeError, match="this one is running already"):
             p.__enter__()
     assert set(p.phase_ns) == {"a", "b"}
-
-
-# ---- times -------------------------------------------------------------------------------------
-
-
-def test_times_are_most_of_the_wall_time_where_the_work_is() -> None:
-    x, w = tt.randn(400, 400), weights(400, 400)
-    with tt.profile() as p:
-        for _ in range(3):
-            (x @ w).sum().backward()
-    check_sums(p)
-    assert p.total.total.ns > 0.5 * p.wall_ns
-    before = p.total.total.ns
-    with p:  # a second time adds to it
-        time.sleep(0.05)
-        (x @ w).sum()
-    assert p.elsewhere_ns > 0.05e9 and p.total.total.ns > before
-    assert calls(p)["matmul"] == (4, 3)
-    check_sums(p)
-
-
-def test_time_inside_an_op_is_not_counted_twice() -> None:
-    """The outer op's own time is what its inner ops, here slow ones, leave."""
-
-    @tt.custom_op("x")
-    def slow_inner(xp: Any, x: Any) -> Any:
-        time.sleep(0.03)
-        return x + 1
-
-    slow_inner.vjp(x=lambda xp, g, k: g)
-
-    @tt.custom_op("x")
-    def outer_op(xp: Any, x: Any) -> Any:
-        with tt.no_grad():
-            return slow_inner(x).data
-
-    outer_op.vjp(x=lambda xp, g, k: g)
-    try:
-        with tt.profile() as p:
-            outer_op(tt.ones(2))
-    finally:
-        for name in ("slow_inner", "outer_op"):
-            tt.custom.CUSTOM.pop(name)
-    assert calls(p) == {"slow_inner": (1, 0), "outer_op": (1, 0)}
-    assert p.by_op["slow_inner"].total.seconds > 0.03 > 6 * p.by_op["outer_op"].total.seconds
-    check_sums(p)
-
-
-def test_create_graph_counts_what_the_rules_apply() -> None:
-    x, y = weights(3, 4), weights(4, 5)
-    with tt.profile() as p:
-        (g,) = tt.grad((x @ y).sum(), x, create_graph=True)
-    # gᵀ and g yᵀ, applied on Tensors by the rule of matmul, whose products are counted once
-    assert p.by_op["matmul"].backward.calls == 1 and p.by_op["matmul"].backward.flops == 0
-    assert p.by_op["matmul"].forward.calls >= 2
-    products = p.total.total.products
-    assert products[Product(1, 3, 5, 4, "float32", "cpu")] >= 1
-    assert all(len({*key[1:4]}) == 3 for key in products)
-    check_sums(p)
-    with tt.profile() as second:
-        g.square().sum().backward()
-    assert calls(second)["matmul"][1] >= 1
-    check_sums(second)
-
-
-def test_a_checkpoint_runs_its_part_twice() -> None:
-    x = weights(2, 3)
-    with tt.profile() as p:
-        tt.checkpoint(lambda x: tt.exp(tt.sin(x)), x).sum().backward()
-    assert calls(p) == {"sin": (2, 1), "exp": (2, 1), "sum": (1, 1)}
-    check_sums(p)
-
-
-# ---- leaving it --------------------------------------------------------------------------------
-
-
-def test_an_exception_inside_leaves_nothing_behind() -> None:
-    x = weights(2, 3)
-    with pytest.raises(ValueError, match="matmul"):
-        with tt.profile() as p:
-            tt.exp(x)
-            with p.phase("forward"):
-                x @ x
-    assert calls(p) == {"exp": (1, 0)}, "what raised is not counted"
-    with p:
-        with pytest.raises(ValueError, match="matmul"):
-            x @ x
-        x @ tt.ones(3, 1)
-    assert calls(p) == {"exp": (1, 0), "matmul": (1, 0)}
-    check_sums(p)
-    y = tt.exp(x).sum()
-    y.backward()
-    with tt.profile() as p:
-        with pytest.raises(RuntimeError, match="a second time"):
-            y.backward()
-        tt.exp(x)
-    assert calls(p)["exp"] == (1, 0)
-    assert autograd.pull_back is PULL_BACK
-    check_sums(p)
-
-
-def test_one_inside_another() -> None:
-    x = weights(2)
-    with tt.profile() as outer:
-        tt.exp(x)
-        with tt.profile() as inner:
-            tt.sin(x).sum().backward()
-        assert Op.__call__ is not CALL
-        tt.cos(x)
-    assert calls(inner) == {"sin": (1, 1), "sum": (1, 1)}
-    assert calls(outer) == {"sin": (1, 1), "sum": (1, 1), "exp": (1, 0), "cos": (1, 0)}
-    assert inner.by_op["sin"] == outer.by_op["sin"]
-    assert inner.wall_ns <= outer.wall_ns
-    for p in (inner, outer):
-        check_sums(p)
-
-
-def test_threads_keep_apart() -> None:
-    """Each counts its own, one without a profile runs on, and the last to leave cleans up."""
-    x = tt.ones(2)
-    found: dict[str, Profile] = {}
-    started, finish = threading.Barrier(3), threading.Event()
-
-    def watched(name: str) -> None:
-        with tt.profile() as p:
-            started.wait(10)
-            for _ in range(50):
-                getattr(tt, name)(x)
-            finish.wait(10)
-        found[name] = p
-
-    threads = [threading.Thread(target=watched, args=(name,)) for name in ("exp", "sin")]
-    for thread in threads:
-        thread.start()
-    started.wait(10)
-    assert Op.__call__ is not CALL
-    w = weights(2)
-    tt.tanh(w).sum().backward()
-    np.testing.assert_allclose(w.grad.numpy(), 1 - np.tanh(w.detach().numpy()) ** 2, rtol=1e-5)
-    finish.set()
-    for thread in threads:
-        thread.join(10)
-    assert {name: calls(p) for name, p in found.items()} == {
-        "exp": {"exp": (50, 0)}, "sin": {"sin": (50, 0)},
-    }  # fmt: skip
-
-
-class _Array(np.ndarray):
-    """The arrays of a device that works later, as a GPU does."""
-
-
-def test_on_a_gpu_it_waits_for_each_op() -> None:
-    waits: list[int] = []
-
-    class Later(Device):
-        def synchronize(self) -> None:
-            waits.append(1)
-
-    later = Later("later", np, _Array, lambda a: np.array(a).view(_Array), np.asarray)
-    BY_TYPE[_Array] = later
-    try:
-        x = tt.ones(2, requires_grad=True)
-        with tt.profile() as p:
-            assert len(waits) == 1, "on entering"
-            tt.exp(x).sum()
-            assert len(waits) == 1 + 2 * 2, "before and after each op"
-        assert len(waits) == 6
-    finally:
-        del BY_TYPE[_Array]
-    assert calls(p) == {"exp": (1, 0), "sum": (1, 0)} and BY_TYPE[np.ndarray] is CPU
-
-
-@pytest.mark.cuda
-def test_on_cuda() -> None:
-    with tt.device("cuda"):
-        x, w = tt.randn(64, 32), tt.randn(16, 32).requires_grad_()
-        with tt.profile() as p:
-            tt.linear(x, w).sum().backward()
-    assert p.total.total.products == {
-        Product(1, 64, 32, 16, "float32", "cuda"): 1,
-        Product(1, 16, 64, 32, "float32", "cuda"): 1,
-    }
-    assert p.alone(p.total.total) > 0
-    check_sums(p)
 
 
 # ---- the report --------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor.device import BY_TYPE
-from tinytensor.profiling import Product, products
+from tinytensor.profiling import Product, floor, products
 from tinytensor.registry import OPS
 from tinytensor.samples import Sample
 from tinytensor.tensor import make
@@ -227,8 +227,8 @@ def test_the_floor_is_measured_once_per_product(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("stack", [1, 3])
 def test_a_product_alone(stack: int, monkeypatch: pytest.MonkeyPatch) -> None:
     product = Product(stack, 64, 32, 16, "float64", "cpu")
-    whole = products.seconds_alone(product, budget=0.01)
-    assert 0 < whole < 0.1
+    whole = floor.seconds_alone(product, budget=0.01)
+    assert 0 < whole < 10
     assert str(product).endswith("(64, 32) @ (32, 16)") and ("3 x" in str(product)) == (stack == 3)
     sizes: list[tuple[int, ...]] = []
     matmul = np.matmul
@@ -238,8 +238,8 @@ def test_a_product_alone(stack: int, monkeypatch: pytest.MonkeyPatch) -> None:
         return matmul(a, b, **kwargs)
 
     monkeypatch.setattr(np, "matmul", watched)
-    monkeypatch.setattr(products, "_MOST", 1000)
-    monkeypatch.setattr(products, "median", lambda taken: 1.0)
-    assert products.seconds_alone(product, budget=0.0) == (4.0 if stack == 1 else 8.0)
+    monkeypatch.setattr(floor, "_MOST", 1000)
+    monkeypatch.setattr(floor, "median", lambda taken: 1.0)
+    assert floor.seconds_alone(product, budget=0.0) == (4.0 if stack == 1 else 8.0)
     assert set(sizes) == {(16, 32, 16) if stack == 1 else (3, 16, 16, 16)}
     assert len(sizes) == 4, "one to claim the memory, and three that count"

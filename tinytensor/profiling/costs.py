@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .products import Product, seconds_alone
+from .floor import Product, seconds_alone
 from .report import as_dict, as_text
 
 

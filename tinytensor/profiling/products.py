@@ -1,50 +1,29 @@
-"""The matrix products in an op, read off its shapes, and how long the library alone takes for them.
+"""The matrix products in an op, read off the shapes of its operands.
 
 A rule below says which products an op's mathematics asks for, forward and backward; not what a
 clever implementation may skip (the masked half of causal attention) or add (a sum over rows that
-is written as a product with ones). So the time of ``xp.matmul`` for these products is what a
-straightforward program can't beat: the floor to hold an op's own time against.
+is written as a product with ones). So the time of ``xp.matmul`` for these products
+(floor.py) is what a straightforward program can't beat.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arguments import bind
-from ..device import device, device_of
+from ..device import device_of
 from ..graph import Node
 from ..registry import Op
+from .floor import Product
 
 Shape = tuple[int, ...]
 Sizes = tuple[int, int, int, int]
 #: sizes of a product -> how many times it is computed
 Found = dict[Sizes, int]
-
-
-class Product(NamedTuple):
-    """``stack`` times (rows, inner) @ (inner, columns), of one dtype on one device."""
-
-    stack: int
-    rows: int
-    inner: int
-    columns: int
-    dtype: str
-    device: str
-
-    @property
-    def flops(self) -> int:
-        """Floating-point operations: a multiplication and an addition for each term."""
-        return 2 * self.stack * self.rows * self.inner * self.columns
-
-    def __str__(self) -> str:
-        stack = f"{self.stack} x " if self.stack != 1 else ""
-        return f"{stack}({self.rows}, {self.inner}) @ ({self.inner}, {self.columns})"
 
 
 class _Call(NamedTuple):
@@ -264,39 +243,3 @@ def _named(found: Found, dtype: Any, where: str) -> dict[Product, int]:
         return {}  # integers go through no library of matrix products
     name = "float32" if dtype.itemsize < 4 else str(dtype)  # float16 is only stored as such
     return {Product(*size, name, where): times for size, times in found.items() if math.prod(size)}
-
-
-#: operands are made at most this large to measure a product; a larger one is measured in part
-_MOST = 1 << 25
-
-
-def seconds_alone(product: Product, budget: float = 0.05) -> float:
-    """The median time that ``xp.matmul`` takes for a product, with nothing around it.
-
-    Args:
-        product: what to compute, on random numbers.
-        budget: about how many seconds to spend, 3 computations at the least.
-    """
-    dev = device(product.device)
-    sizes = list(product[:4])
-    part = 1.0
-    while sizes[0] * max(sizes[1] * sizes[2], sizes[2] * sizes[3], sizes[1] * sizes[3]) > _MOST:
-        longest = max(range(4), key=sizes.__getitem__)
-        part *= sizes[longest] / (sizes[longest] // 2)
-        sizes[longest] //= 2
-    stack, rows, inner, columns = sizes
-    lead = (stack,) if stack > 1 else ()
-    rng = np.random.Generator(np.random.PCG64(0))
-    a, b = (
-        dev.from_host(rng.random((*lead, *shape), np.float32).astype(product.dtype))
-        for shape in ((rows, inner), (inner, columns))
-    )
-    out = dev.xp.matmul(a, b)
-    dev.synchronize()
-    taken: list[float] = []
-    while len(taken) < 3 or sum(taken) < budget and len(taken) < 200:
-        start = time.perf_counter_ns()
-        dev.xp.matmul(a, b, out=out)
-        dev.synchronize()
-        taken.append((time.perf_counter_ns() - start) * 1e-9)
-    return median(taken) * part

@@ -28,7 +28,8 @@ from ..graph import Node
 from ..registry import Op
 from ..tensor import Tensor
 from .costs import Costs, Entry
-from .products import Product, has_products, of_backward, of_forward
+from .floor import Product
+from .products import has_products, of_backward, of_forward
 
 
 class Profile(Costs):
