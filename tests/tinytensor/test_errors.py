@@ -356,7 +356,7 @@ REMEDIES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "arguments exchanged": (
         lambda: tt.gather(t(2, 3), const([[0]], np.int64), 1),
         TypeError,
-        "gather: axis: expected an integer, got Tensor",
+        "gather: axis: expected an integer, got a tensor",
     ),
     "one axis for two": (
         lambda: tt.matrix_norm(t(2, 3), axis=1), ValueError, "expected two axes .* got 1",

@@ -21,6 +21,8 @@ def whole(what: str, value: Any) -> int:
     Raises:
         TypeError: ``value`` is no integer; the message begins with ``what``.
     """
+    if isinstance(value, Tensor) and value.ndim:
+        raise TypeError(f"{what}: expected an integer, got a tensor of shape {value.shape}")
     try:
         return operator.index(value)
     except TypeError:

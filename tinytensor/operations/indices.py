@@ -16,6 +16,7 @@ import numpy as np
 from ..convert import _unwrap
 from ..device import BY_TYPE, Device, device_of
 from ..tensor import Tensor
+from .axes import axis_of
 
 Index = tuple[Any, ...]
 
@@ -136,17 +137,10 @@ def check_range(what: str, ids: Any, low: int, high: int, of: str) -> None:
 
 
 def check_axis(name: str, axis: int, shape: tuple[int, ...]) -> int:
-    """``axis`` counted from the front. Raises ValueError where there is no such axis."""
+    """``axis`` counted from the front, of a tensor that must have one."""
     if not shape:
         raise ValueError(f"{name}: x: expected at least one axis, got shape ()")
-    if not isinstance(axis, (int, np.integer)):
-        raise TypeError(f"{name}: axis: expected an integer, got {type(axis).__name__}")
-    if not -len(shape) <= axis < len(shape):
-        raise ValueError(
-            f"{name}: axis: expected {-len(shape)} to {len(shape) - 1} for shape {shape}, got "
-            f"{axis}"
-        )
-    return axis % len(shape)
+    return axis_of(f"{name}: axis", axis, shape)
 
 
 def is_basic(index: Index) -> bool:

@@ -8,7 +8,6 @@ associative combination of all elements up to each position takes log2(n) passes
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from ..creation import full_like
 from ..registry import Op, op
 from ..samples import Draw, Sample
 from ..tensor import Tensor, tensor
+from .axes import axis_of
 from .shape import concat, reshape
 
 __all__ = [
@@ -37,16 +37,9 @@ def along(axis: int, part: Any) -> tuple[Any, ...]:
 _REVERSED = slice(None, None, -1)
 
 
-def check_axis(name: str, axis: Any, ndim: int) -> int:
+def check_axis(name: str, axis: Any, shape: tuple[int, ...]) -> int:
     """``axis`` counted from 0; a 0-d tensor counts as having one axis, as in PyTorch."""
-    try:
-        axis = operator.index(axis)
-    except TypeError:
-        raise TypeError(f"{name}: axis: expected an integer, got {axis!r}") from None
-    n = ndim or 1
-    if not -n <= axis < n:
-        raise ValueError(f"{name}: axis: expected {-n} to {n - 1} for {ndim} axes, got {axis}")
-    return axis % n
+    return axis_of(f"{name}: axis", axis, shape or (1,))
 
 
 def on_axis(op: Op, x: Any, axis: int | None, **settings: Any) -> Any:
@@ -58,7 +51,7 @@ def on_axis(op: Op, x: Any, axis: int | None, **settings: Any) -> Any:
     x = x if isinstance(x, Tensor) else tensor(x)
     if axis is None:
         return op(reshape(x, -1), axis=0, **settings)
-    axis = check_axis(op.name, axis, x.ndim)
+    axis = check_axis(op.name, axis, x.shape)
     if x.ndim:
         return op(x, axis=axis, **settings)
     out = op(reshape(x, 1), axis=axis, **settings)
@@ -167,7 +160,7 @@ def linear_recurrence(a: Any, b: Any, axis: int = 0, reverse: bool = False) -> A
         ValueError: the shapes differ, or there is no such axis.
     """
     b = b if isinstance(b, Tensor) else tensor(b)
-    axis = check_axis("linear_recurrence", axis, b.ndim)
+    axis = check_axis("linear_recurrence", axis, b.shape)
     if not b.ndim:
         raise ValueError("linear_recurrence: b: expected at least one axis, got a number")
     return _linear_recurrence(a, b, axis=axis, reverse=reverse)
@@ -327,7 +320,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if not x.ndim or x.dtype.kind == "b":
         kind = ValueError if not x.ndim else TypeError
         raise kind(f"diff: x: expected numbers along an axis, got shape {x.shape} of {x.dtype}")
-    axis = check_axis("diff", axis, x.ndim)
+    axis = check_axis("diff", axis, x.shape)
     if n < 0:
         raise ValueError(f"diff: n: expected 0 or more, got {n}")
     parts = [x]
