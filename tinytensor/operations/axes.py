@@ -10,9 +10,11 @@ import numpy as np
 from ..tensor import Tensor, tensor
 
 
-def as_tensor(x: Any) -> Tensor:
-    """``x`` itself where it is a tensor, else a tensor made of it."""
-    return x if isinstance(x, Tensor) else tensor(x)
+def as_tensor(x: Any, like: Tensor | None = None) -> Tensor:
+    """``x`` itself where it is a tensor, else a tensor made of it (on the device of ``like``)."""
+    if isinstance(x, Tensor):
+        return x
+    return tensor(x) if like is None else tensor(x, device=like.device)
 
 
 def whole(what: str, value: Any) -> int:

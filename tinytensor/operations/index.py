@@ -14,6 +14,7 @@ from ..device import device_of
 from ..registry import op, share_version
 from ..samples import Sample
 from ..tensor import Tensor, tensor
+from .axes import as_tensor
 from .indices import (
     add_at,
     along,
@@ -110,13 +111,6 @@ def getitem(x: Any, index: Any) -> Any:
     if is_basic(index):
         share_version(out, x)
     return out
-
-
-def as_tensor(x: Any, like: Tensor | None = None) -> Tensor:
-    """``x`` itself, or a tensor of it (on the device of ``like``)."""
-    if isinstance(x, Tensor):
-        return x
-    return tensor(x) if like is None else tensor(x, device=like.device)
 
 
 def as_integers(name: str, index: Any, x: Tensor) -> Tensor:

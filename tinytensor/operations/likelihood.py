@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from .activation import log_sigmoid
+from .axes import as_tensor
 from .exponential import exp, log
-from .index import as_tensor
 from .loss import check_reduction, fits, total
 from .select import clip, where
 from .shape import expand_dims

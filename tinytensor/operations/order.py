@@ -10,8 +10,9 @@ import numpy as np
 from ..device import device_of
 from ..registry import OPS, op
 from ..samples import Draw, Sample
+from .axes import at
 from .reduce import Axis, count, from_rows, over, reduced_shape, to_rows
-from .scan import along, lines, on_axis, scan
+from .scan import lines, on_axis, scan
 
 __all__ = ["argsort", "cummax", "cummin", "median", "quantile", "sort", "topk"]
 
@@ -118,7 +119,7 @@ def _positions(xp: Any, x: Any, axis: int, descending: bool, stable: bool) -> An
     if not descending:
         return xp.argsort(x, axis=axis, kind=kind)
     # backwards twice: ties keep their order, and there is no -x of unsigned integers to worry about
-    turn = along(axis % x.ndim, slice(None, None, -1))
+    turn = at(axis % x.ndim, slice(None, None, -1))
     return x.shape[axis] - 1 - xp.argsort(x[turn], axis=axis, kind=kind)[turn]
 
 

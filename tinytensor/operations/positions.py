@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .index import as_tensor, getitem
+from .axes import as_tensor
+from .index import getitem
 from .scatters import index_add_at, index_multiply, index_set
 
 __all__ = ["at"]

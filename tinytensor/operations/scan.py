@@ -17,7 +17,7 @@ from ..creation import full_like
 from ..registry import Op, op
 from ..samples import Draw, Sample
 from ..tensor import Tensor, tensor
-from .axes import axis_of
+from .axes import at, axis_of
 from .shape import concat, reshape
 
 __all__ = [
@@ -27,11 +27,6 @@ __all__ = [
     "linear_recurrence",
     "logcumsumexp",
 ]
-
-
-def along(axis: int, part: Any) -> tuple[Any, ...]:
-    """Index of ``part`` on ``axis`` (counted from 0) and of everything on the others."""
-    return (slice(None),) * axis + (part,)
 
 
 _REVERSED = slice(None, None, -1)
@@ -83,18 +78,18 @@ def scan(
         distances = [1 << i for i in range((n - 1).bit_length())] if n else []
         pairs = [(slice(None, -d), slice(d, None)) for d in distances]
     for early, late in pairs:
-        later = [p[along(axis, late)] for p in parts]
-        new = combine([p[along(axis, early)] for p in parts], later)
+        later = [p[at(axis, late)] for p in parts]
+        new = combine([p[at(axis, early)] for p in parts], later)
         for part, values in zip(later, new, strict=True):
             part[...] = values
 
 
 def _shift(xp: Any, x: Any, axis: int, by: int, fill: float) -> Any:
     """The element before (``by`` = 1) or after (-1) at each position, ``fill`` where none is."""
-    edge = xp.full_like(x[along(axis, slice(0, 1))], fill)
+    edge = xp.full_like(x[at(axis, slice(0, 1))], fill)
     if by > 0:
-        return xp.concatenate([edge, x[along(axis, slice(None, -1))]], axis=axis)
-    return xp.concatenate([x[along(axis, slice(1, None))], edge], axis=axis)
+        return xp.concatenate([edge, x[at(axis, slice(None, -1))]], axis=axis)
+    return xp.concatenate([x[at(axis, slice(1, None))], edge], axis=axis)
 
 
 def lines(r: Draw) -> list[Sample]:
@@ -131,7 +126,7 @@ def _linear_recurrence(xp, a, b, axis, reverse=False):
     axis = axis % b.ndim
     dtype = xp.result_type(a, b)
     a, h = a.astype(dtype), b.astype(dtype)  # copies, to be overwritten
-    turn = along(axis, _REVERSED if reverse else slice(None))
+    turn = at(axis, _REVERSED if reverse else slice(None))
     scan(
         lambda early, late: (early[0] * late[0], late[0] * early[1] + late[1]),
         (a[turn], h[turn]),
@@ -180,7 +175,7 @@ def _cumsum(xp, x, axis):
 
 
 def _cumsum_dx(xp: Any, g: Any, k: Any) -> Any:
-    turn = along(k.axis % g.ndim, _REVERSED)
+    turn = at(k.axis % g.ndim, _REVERSED)
     return k.run(_cumsum, g[turn], axis=k.axis)[turn]
 
 
@@ -326,7 +321,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     parts = [x]
     for end, place in ((prepend, 0), (append, 2)) if n else ():
         if isinstance(end, (int, float)):
-            end = full_like(x[along(axis, slice(0, 1))], end)
+            end = full_like(x[at(axis, slice(0, 1))], end)
         if end is not None:
             parts.insert(place, end)
     return _diff(concat(parts, axis=axis) if len(parts) > 1 else x, n=n, axis=axis)

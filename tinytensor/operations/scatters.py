@@ -15,7 +15,8 @@ from ..registry import op
 from ..samples import Sample
 from ..tensor import Tensor, tensor
 from . import shape as moves
-from .index import _gather, _getitem, as_integers, as_tensor, broadcast_mask, check_in_step, getitem
+from .axes import as_tensor
+from .index import _gather, _getitem, as_integers, broadcast_mask, check_in_step, getitem
 from .indices import (
     Index,
     add_at,

@@ -11,7 +11,7 @@ from ..samples import Sample
 from ..tensor import Tensor
 from . import reduce
 from .arithmetic import sqrt
-from .index import as_tensor
+from .axes import as_tensor
 from .loss import check_reduction, fits, total
 from .reduce import keepdims_shape
 from .select import clip, maximum, minimum, where
