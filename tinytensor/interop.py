@@ -37,7 +37,35 @@ class NumpyProtocols:
 
     __slots__ = ()
 
+    data: Any
+    device: Any
     requires_grad: bool
+
+    def numpy(self) -> np.ndarray:
+        """The elements as a NumPy array: the same memory on the CPU, a copy from a GPU.
+
+        Raises:
+            RuntimeError: the tensor requires gradients; use ``t.detach().numpy()``.
+        """
+        if self.requires_grad:
+            raise RuntimeError(
+                "numpy: this tensor requires gradients, and a NumPy array would lose them; "
+                "use t.detach().numpy()"
+            )
+        return self.device.to_host(self.data)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self.device.xp is not np:
+            raise TypeError(
+                f"implicit conversion of a tensor on {self.device.name!r} to a NumPy array; "
+                "use t.detach().numpy()"
+            )
+        if self.requires_grad:
+            raise RuntimeError(
+                "implicit conversion to a NumPy array would lose the graph of this tensor; "
+                "use t.detach().numpy(), or a tinytensor function instead of NumPy's"
+            )
+        return np.array(self.data, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         from . import operations

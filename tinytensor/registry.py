@@ -37,6 +37,7 @@ import numpy as np
 from . import scope
 from .arguments import NUMBERS, bind, convert, explain, mixed_devices
 from .device import BY_TYPE, device_of
+from .dtypes import F16, F32, F64, any_half, narrow_to_operands, widen
 from .grad_mode import grad_mode
 from .graph import SMALL, Node, Seen, next_seq
 from .samples import Draw, Sample
@@ -45,10 +46,6 @@ from .version import Version, share
 
 #: every op by name
 OPS: dict[str, Op] = {}
-
-_F64 = np.dtype(np.float64)
-_F32 = np.dtype(np.float32)
-_F16 = np.dtype(np.float16)
 
 
 class Op:
@@ -183,8 +180,8 @@ class Op:
         device = BY_TYPE.get(kind) or device_of(arrays[0])
 
         narrow = None
-        if self.wide and _any_half(arrays):
-            arrays, narrow = _widen(arrays)
+        if self.wide and any_half(arrays):
+            arrays, narrow = widen(arrays)
         try:
             if self.arity == 1 and arrays[0].dtype.itemsize == 1:
                 with np.errstate(all="ignore"):  # in float16, and then again in float32, see below
@@ -210,12 +207,12 @@ class Op:
             result = device.xp.asarray(result)
         if narrow is not None:
             result = result.astype(narrow)
-        elif result.dtype is not _F32 and not self.casts:
-            if result.dtype == _F64:
-                result = _narrow(result, arrays)
-            elif result.dtype == _F16 and not any(_has_dtype(a, _F16) for a in arrays):
+        elif result.dtype is not F32 and not self.casts:
+            if result.dtype == F64:
+                result = narrow_to_operands(result, arrays)
+            elif result.dtype == F16 and not any_half(arrays):
                 # of 8-bit integers and booleans NumPy makes float16, which overflows at exp(12)
-                wide = [x.astype(_F32) if isinstance(x, Tensor) else x for x in args]
+                wide = [x.astype(F32) if isinstance(x, Tensor) else x for x in args]
                 return self._of(wide, settings)
         if not tracked or result.dtype.kind != "f":
             out = make(result)
@@ -332,7 +329,8 @@ class Op:
     ) -> tuple[Tensor, ...]:
         """Outputs of an op that returns several: each gets a pick node above the op's own node."""
         results = [
-            _narrow(r if type(r) in BY_TYPE else device.xp.asarray(r), arrays) for r in results
+            narrow_to_operands(r if type(r) in BY_TYPE else device.xp.asarray(r), arrays)
+            for r in results
         ]
         if not tracked:
             outs = tuple(make(r) for r in results)
@@ -367,35 +365,6 @@ def share_version(view: Tensor, source: Tensor) -> None:
     a, b = view.data, source.data
     if a is b or a.base is b or device_of(a).xp.may_share_memory(a, b):
         share(view, source)
-
-
-def _has_dtype(operand: Any, dtype: np.dtype[Any]) -> bool:
-    """Whether an operand is an array of this dtype (NumPy says that float64 == None)."""
-    return hasattr(operand, "dtype") and bool(operand.dtype == dtype)
-
-
-def _any_half(arrays: Sequence[Any]) -> bool:
-    """Whether one of the operands is float16."""
-    for a in arrays:  # faster than any(...) for two or three
-        if getattr(a, "dtype", None) == _F16:
-            return True
-    return False
-
-
-def _narrow(result: Any, arrays: Sequence[Any]) -> Any:
-    """float64 that no operand asked for (integers divided, say): their own float, or float32."""
-    if result.dtype != _F64:
-        return result
-    floats = [a.dtype for a in arrays if hasattr(a, "dtype") and a.dtype.kind == "f"]
-    dtype = np.result_type(*floats) if floats else _F32
-    return result if dtype == _F64 else result.astype(dtype)
-
-
-def _widen(arrays: list[Any]) -> tuple[list[Any], Any]:
-    """float16 operands as float32, to compute in, and the dtype for the result."""
-    floats = [a.dtype for a in arrays if hasattr(a, "dtype") and a.dtype.kind == "f"]
-    wide = [a.astype(_F32) if _has_dtype(a, _F16) else a for a in arrays]
-    return wide, np.result_type(*floats)
 
 
 def op(
