@@ -13,7 +13,8 @@ operand, what is kept in between, and sample inputs for its tests. For example::
 ``xp`` is the array namespace of the operands' device (NumPy, CuPy), ``g`` the gradient of the
 output, and ``k`` holds what the op keeps: operands, "out", extra arrays, and the keyword settings
 such as ``k.axis``. Here the gradient of x reads y and that of y reads x, so each is kept only where
-the other's gradient is wanted; ``keeps="x y"`` would always keep both.
+the other's gradient is wanted; ``keeps="x y"`` would always keep both. A forward with a keyword
+``recording`` is told whether a backward may follow: where none will, extra arrays may be None.
 
 The VJP of a primitive is used twice: on raw arrays (the fast default), and on Tensors with ``xp``
 being tinytensor itself, which makes gradients differentiable (``create_graph=True``). A *fused* op
@@ -85,6 +86,11 @@ class Op:
         self._samples = samples
         self.arity = len(self.inputs)
         signature = inspect.signature(forward)
+        #: whether the forward rule asks if a backward may follow
+        self.asks = "recording" in signature.parameters
+        signature = signature.replace(
+            parameters=[p for p in signature.parameters.values() if p.name != "recording"]
+        )
         settings = list(signature.parameters.values())[1 + self.arity :]
         self.setting_names = tuple(p.name for p in settings)
         self.defaults = {p.name: p.default for p in settings if p.default is not p.empty}
@@ -182,12 +188,14 @@ class Op:
         narrow = None
         if self.wide and any_half(arrays):
             arrays, narrow = widen(arrays)
+        tracked = tracked and grad_mode.enabled and self.differentiable
+        asked = {"recording": tracked} if self.asks else {}
         try:
             if self.arity == 1 and arrays[0].dtype.itemsize == 1:
                 with np.errstate(all="ignore"):  # in float16, and then again in float32, see below
-                    result = self.forward(device.xp, *arrays, **settings)
+                    result = self.forward(device.xp, *arrays, **settings, **asked)
             else:
-                result = self.forward(device.xp, *arrays, **settings)
+                result = self.forward(device.xp, *arrays, **settings, **asked)
         except (ValueError, IndexError, TypeError, OverflowError) as error:
             raise explain(self, error, args, settings) from error
         extras: tuple[Any, ...] = ()
@@ -199,7 +207,6 @@ class Op:
                 )
             result, *rest_ = result
             extras = tuple(rest_)
-        tracked = tracked and grad_mode.enabled and self.differentiable
         if self.outputs != 1:
             results = [r if narrow is None else r.astype(narrow) for r in result]
             return self._finish_many(device, args, arrays, settings, results, extras, tracked)

@@ -46,6 +46,8 @@ def share_memory(a: Any, b: Any) -> bool:
     """Whether two arrays of one device overlap."""
     a, b = (x.data if isinstance(x, tt.Tensor) else x for x in (a, b))
     a, b = (getattr(x, "_host", x) for x in (a, b))  # the stand-in's memory is the host's
+    if isinstance(a, np.generic) or isinstance(b, np.generic):
+        return False  # a number of its own
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return bool(np.shares_memory(a, b))
     # not xp.shares_memory: CuPy's says True of any two 0-d arrays

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -18,23 +17,22 @@ from .probability import _dropout, keep_mask, softmax, stable_exp
 from .products import matmul
 from .select import where
 from .shape import swapaxes
+from .tiles import Tiles
+from .tiles import backward as gradients_by_tiles
+from .tiles import forward as by_tiles
 
 __all__ = ["scaled_dot_product_attention"]
 
 
 @lru_cache(maxsize=64)
-def causal_mask(rows: int, columns: int, where: str, dtype: str = "bool") -> Any:
-    """(rows, columns): True where query i may see key j; as floats 0 there and -inf elsewhere.
+def causal_mask(rows: int, columns: int, where: str) -> Any:
+    """(rows, columns): True where query i may see key j.
 
     Aligned to the bottom right: the last query sees all keys, so that one query against cached
     keys sees every one of them.
     """
-    dev = device(where)
-    i, j = dev.xp.arange(rows)[:, None], dev.xp.arange(columns)[None, :]
-    allowed = j <= i + (columns - rows)
-    if dtype == "bool":
-        return allowed
-    return dev.xp.where(allowed, 0.0, -math.inf).astype(dtype)
+    xp = device(where).xp
+    return xp.arange(columns)[None, :] <= xp.arange(rows)[:, None] + (columns - rows)
 
 
 def _scale(q: Any, scale: float | None) -> float:
@@ -42,91 +40,23 @@ def _scale(q: Any, scale: float | None) -> float:
     return 1 / math.sqrt(max(1, q.shape[-1])) if scale is None else scale
 
 
-#: queries per tile of causal attention: with 256 queries two tiles save 2.4% of a training step,
-#: while tiles of 32 cost more in small products than they leave out
-_TILE = 128
-
-
-def _in_tiles(xp: Any, q: Any, k: Any, mask: Any, is_causal: bool) -> bool:
-    """Whether to go by tiles of queries, leaving out the keys that a causal mask hides from all of
-    a tile: about half of the work, and what is left fits in the cache. On a GPU, where each tile
-    would be a launch, and for a single tile it is not worth it."""
-    return is_causal and mask is None and xp is np and _TILE < q.shape[-2] <= k.shape[-2]
-
-
-def _tiles(lead: tuple[int, ...], rows: int, columns: int) -> Iterator[tuple[int, int, int, Any]]:
-    """(first query, end, keys that they see, where their weights are in one packed array)."""
-    batch, start = math.prod(lead), 0
-    for i in range(0, rows, _TILE):
-        j = min(i + _TILE, rows)
-        seen = j + columns - rows
-        stop = start + batch * (j - i) * seen
-        yield i, j, seen, (slice(start, stop), (*lead, j - i, seen))
-        start = stop
-
-
-def _tiled(xp: Any, q: Any, k: Any, v: Any, keep: Any, kept: float) -> tuple[Any, Any]:
-    """Causal attention by tiles: the output, and all weights in one array. ``q`` is scaled."""
-    rows, columns = q.shape[-2], k.shape[-2]
-    lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
-    dtype = np.result_type(q, k)
-    packed = xp.empty(math.prod(lead) * _area(rows, columns), dtype=dtype)
-    whole = np.broadcast_shapes(lead, v.shape[:-2])
-    out = xp.empty((*whole, rows, v.shape[-1]), dtype=np.result_type(dtype, v))
-    keys = xp.swapaxes(k, -1, -2)
-    for i, j, seen, (place, shape) in _tiles(lead, rows, columns):
-        s = packed[place].reshape(shape)
-        xp.matmul(q[..., i:j, :], keys[..., :seen], out=s)
-        s[..., seen - (j - i) :] += causal_mask(j - i, j - i, "cpu", str(s.dtype))
-        _, total, _ = stable_exp(xp, s, -1, out=s)
-        s /= total
-        used = s if keep is None else s * keep[..., i:j, :seen] * kept
-        xp.matmul(used, v[..., :seen, :], out=out[..., i:j, :])
-    return out, packed
-
-
-def _area(rows: int, columns: int) -> int:
-    """Elements of all tiles of one batch entry."""
-    return sum((j - i) * seen for i, j, seen, _ in _tiles((), rows, columns))
-
-
-def _tiled_vjp(xp: Any, g: Any, k: Any, scale: float, kept: float) -> tuple[Any, ...]:
-    """The gradients of q, k and v, tile by tile."""
-    q, key, v = k.q, k.k, k.v
-    lead = np.broadcast_shapes(q.shape[:-2], key.shape[:-2])
-    whole = np.broadcast_shapes(lead, v.shape[:-2])
-    dtype = g.dtype
-    dq = xp.empty((*whole, *q.shape[-2:]), dtype=dtype) if k.needs[0] else None
-    dk = xp.zeros((*whole, *key.shape[-2:]), dtype=dtype) if k.needs[1] else None
-    dv = xp.zeros((*whole, *v.shape[-2:]), dtype=dtype) if k.needs[2] else None
-    values = xp.swapaxes(v, -1, -2)
-    along = xp.sum(g * k.out, axis=-1, keepdims=True)  # Σ_j w_ij p_ij of each query
-    for i, j, seen, (place, shape) in _tiles(lead, q.shape[-2], key.shape[-2]):
-        w, part = k.weights[place].reshape(shape), g[..., i:j, :]
-        open_ = None if k.keep is None else k.keep[..., i:j, :seen]
-        if dv is not None:
-            used = w if open_ is None else w * open_ * kept
-            dv[..., :seen, :] += xp.matmul(xp.swapaxes(used, -1, -2), part)
-        if dq is None and dk is None:
-            continue
-        s = xp.matmul(part, values[..., :seen])
-        if open_ is not None:
-            s *= open_
-            s *= kept
-        s -= along[..., i:j, :]
-        s *= w
-        s *= scale
-        if dq is not None:
-            xp.matmul(s, key[..., :seen, :], out=dq[..., i:j, :])
-        if dk is not None:
-            dk[..., :seen, :] += xp.matmul(xp.swapaxes(s, -1, -2), q[..., i:j, :])
-    return dq, dk, dv, None, None
+def _in_tiles(xp: Any, q: Any, k: Any, v: Any, mask: Any, is_causal: bool) -> Tiles | None:
+    """How to go by tiles, or None: on a GPU each tile would be several launches, and a mask has to
+    be read as a whole."""
+    lead, rows, columns = q.shape[:-2], q.shape[-2], k.shape[-2]
+    if xp is not np or mask is not None or not lead or not lead == k.shape[:-2] == v.shape[:-2]:
+        return None
+    if q.dtype != k.dtype or q.dtype != v.dtype or q.dtype.kind != "f":
+        return None
+    if rows > columns or 0 in (*q.shape, *v.shape):
+        return None
+    return Tiles(lead, rows, columns, is_causal)
 
 
 @op(
     "q k v mask keep",
     name="scaled_dot_product_attention",
-    keeps="q k v mask keep out weights",
+    keeps="q k v mask keep out weights logs",
     formula="softmax(q kᵀ · scale + mask) v",
     gradient="dv = wᵀ g; s = w (g vᵀ - Σ w g vᵀ), dq = scale s k, dk = scale sᵀ q, dmask = s",
     wide=True,
@@ -147,31 +77,34 @@ def _tiled_vjp(xp: Any, g: Any, k: Any, scale: float, kept: float) -> tuple[Any,
         Sample(r(2, 3, 0), r(2, 4, 0), r(2, 4, 2)),
     ],
 )
-def _attention(xp, q, k, v, mask=None, keep=None, is_causal=False, dropout=0.0, scale=None):
+def _attention(
+    xp, q, k, v, mask=None, keep=None, is_causal=False, dropout=0.0, scale=None, recording=False
+):
     """Attention with an optional mask and an optional dropout pattern ``keep``."""
-    scale = _scale(q, scale)
-    if _in_tiles(xp, q, k, mask, is_causal):
-        return _tiled(xp, q * scale, k, v, keep, 1 / (1 - dropout))
+    scale, kept = _scale(q, scale), 1 / (1 - dropout)
+    tiles = _in_tiles(xp, q, k, v, mask, is_causal)
+    if tiles is not None:
+        return by_tiles(tiles, q, k, v, keep, scale, kept, recording)
     scores = xp.matmul(q * scale, xp.swapaxes(k, -1, -2))
     if is_causal:
-        # adding a cached matrix of 0 and -inf is in place, and faster than a selection
-        scores += causal_mask(*scores.shape[-2:], device_of(q).name, str(scores.dtype))
+        allowed = causal_mask(*scores.shape[-2:], device_of(q).name)
+        scores = xp.where(allowed, scores, -math.inf)
     if mask is not None:
         scores = xp.where(mask, scores, -math.inf) if mask.dtype == bool else scores + mask
     weights, total, _ = stable_exp(xp, scores, -1, out=scores)
     weights /= total
-    used = weights if keep is None else weights * keep * (1 / (1 - dropout))
-    return xp.matmul(used, v), weights
+    used = weights if keep is None else weights * keep * kept
+    return xp.matmul(used, v), weights, None
 
 
 @_attention.vjp
 def _attention_vjp(xp: Any, g: Any, k: Any) -> Any:
     q, key, v, w = k.q, k.k, k.v, k.weights
-    scale = _scale(q, k.scale)
+    scale, kept = _scale(q, k.scale), 1 / (1 - k.dropout)
     dq = dk = dv = dmask = None
-    kept = 1 / (1 - k.dropout)
-    if _in_tiles(xp, q, key, k.mask, k.is_causal):
-        return _tiled_vjp(xp, g, k, scale, kept)
+    tiles = _in_tiles(xp, q, key, v, k.mask, k.is_causal)
+    if tiles is not None:
+        return *gradients_by_tiles(tiles, g, k, scale, kept), None, None
     if k.needs[2]:
         used = w if k.keep is None else w * k.keep * kept
         dv = xp.matmul(xp.swapaxes(used, -1, -2), g)
