@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 PIECE = 32768
 
 
+def shares(sizes: Sequence[int], i: int, n: int) -> list[slice]:
+    """For arrays of these sizes in a row: which slice of each is in the i-th of n equal parts."""
+    total = sum(sizes)
+    low, high = total * i // n, total * (i + 1) // n
+    slices, start = [], 0
+    for size in sizes:
+        slices.append(slice(min(max(low - start, 0), size), min(max(high - start, 0), size)))
+        start += size
+    return slices
+
+
 class Optimizer:
     """Base of the optimisers: groups of parameters, their settings and their state.
 
@@ -119,14 +130,18 @@ class Optimizer:
         for p in self.parameters():
             p.grad = None
 
-    def step(self) -> None:
-        """Update every parameter that has a gradient."""
-        for group in self.groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    self._step(p, group)
+    def step(self, share: tuple[int, int] = (0, 1)) -> None:
+        """Update every parameter that has a gradient.
 
-    def _step(self, p: Tensor, group: dict[str, Any]) -> None:
+        Args:
+            share: (i, n) updates only the i-th of n equal parts of all numbers, for processes that
+                divide the work among them.
+        """
+        given = [(p, g) for g in self.groups for p in g["params"] if p.grad is not None]
+        for (p, group), part in zip(given, shares([p.size for p, _ in given], *share), strict=True):
+            self._step(p, group, part)
+
+    def _step(self, p: Tensor, group: dict[str, Any], part: slice) -> None:
         device, xp = p.device, p.device.xp
         g = p.grad.data  # type: ignore[union-attr]
         if g.shape != p.shape:
@@ -138,7 +153,7 @@ class Optimizer:
         data = p.data
         if not data.flags.c_contiguous:
             data = p.data = xp.ascontiguousarray(data)
-        flat: list[Any] = [a.reshape(-1) for a in (data, g, *arrays)]
+        flat: list[Any] = [a.reshape(-1)[part] for a in (data, g, *arrays)]
         size = flat[0].size
         piece = PIECE if xp is np else size  # a GPU wants few large launches
         scratch = self._scratch.get((device.name, data.dtype))
@@ -146,8 +161,10 @@ class Optimizer:
             scratch = xp.empty(min(piece, size), dtype=data.dtype)
             self._scratch[device.name, data.dtype] = scratch
         for start in range(0, size, max(piece, 1)):
-            part, grad, *rest = (a[start : start + piece] for a in flat)
-            self.update(part, grad, scratch[: part.size], *rest, xp=xp, **numbers)
+            values, grad, *rest = (a[start : start + piece] for a in flat)
+            self.update(
+                values, grad, scratch[: values.size], *rest, xp=xp, **numbers
+            )
         p.bump_version()
 
     def _slot(self, p: Tensor, state: dict[str, Any], name: str) -> Any:
