@@ -6,7 +6,8 @@ each node is visited once, after all gradients into it have been added up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from .pullback import pull_back
 
 if TYPE_CHECKING:
     from .tensor import Tensor
+
+_age = attrgetter("seq")
 
 
 def backward(
@@ -39,30 +42,31 @@ def backward(
         create_graph: run on Tensors, so that the gradients have a graph of their own.
     """
     grads: dict[Any, Any] = {}  # node or leaf tensor -> gradient so far
-    owned: set[int] = set()  # ids of those whose array nobody else can hold
+    owned: set[Any] = set()  # those whose array nobody else can hold
 
-    def add(key: Any, g: Any, fresh: bool) -> None:
-        before = grads.get(key)
-        if before is None:
-            grads[key] = g
-            if fresh:
-                owned.add(id(key))
-        elif create_graph or id(key) not in owned or not before.ndim:
+    def add(key: Any, g: Any) -> None:
+        """One more gradient for what has one already."""
+        before = grads[key]
+        if create_graph or key not in owned or not before.ndim:
             total = before + g
             grads[key] = np.asarray(total) if isinstance(total, np.generic) else total
-            owned.add(id(key))
+            owned.add(key)
         else:
             before += g
 
     roots: list[Node] = []
+    leaves: dict[int, Tensor] = {}
     for output, g in zip(outputs, cotangents, strict=True):
-        add(output if output.node is None else output.node, g, fresh=False)
-        if output.node is not None:
-            roots.append(output.node)
-    order, leaves = collect(roots)
-    for output in outputs:
-        if output.node is None:
-            leaves[id(output)] = output
+        key: Any = output.node
+        if key is None:
+            key = leaves[id(output)] = output
+        else:
+            roots.append(key)
+        if key in grads:
+            add(key, g)
+        else:
+            grads[key] = g
+    order = collect(roots, leaves)
     wanted: set[Any] = set()
     on_path: set[Any] | None = None  # what leads to a target; None: everything does
     if targets is not None:
@@ -74,20 +78,21 @@ def backward(
     while order:
         node = order.pop()
         g = grads.pop(node, None)
-        owned.discard(id(node))
         if g is None:
             continue
+        owned.discard(node)
         if node.hooks is not None:
             g = run_hooks(node.hooks, g, create_graph)
-        if node in wanted:
-            found[node] = g
-        if on_path is not None and not any(p in on_path for p in node.parents if p is not None):
-            continue
+        if on_path is not None:
+            if node in wanted:
+                found[node] = g
+            if not any(p in on_path for p in node.parents if p is not None):
+                continue
         if node.value is not None:
             node.grad = g.data if create_graph else g
-        parents = node.parents
         if node.op.name == "output":
-            slots = grads.setdefault(parents[0], [None] * len(parents[0].shape))
+            above = node.parents[0]
+            slots = grads.setdefault(above, [None] * len(above.shape))
             slots[node.params["index"]] = g
             continue
         results = pull_back(node, g, create_graph)
@@ -95,7 +100,12 @@ def backward(
             check_finite(node, g, results)
         for parent, r, fresh in results:
             if on_path is None or parent in on_path:
-                add(parent, r, fresh)
+                if parent in grads:
+                    add(parent, r)
+                else:
+                    grads[parent] = r
+                    if fresh:
+                        owned.add(parent)
         saved = node.saved
         if not retain_graph and type(saved) is tuple:
             for array in saved:
@@ -108,21 +118,22 @@ def backward(
         for key in {k for k in keys if k not in found and k in grads}:
             found[key] = run_hooks(key.hooks, grads[key], create_graph)
         return [found.get(k) for k in keys]
+    from .tensor import make  # tensor.py imports this file
+
     for leaf in leaves.values():
         g = grads.get(leaf)
         if g is not None:
-            fresh = id(leaf) in owned
+            fresh = leaf in owned
             if leaf.hooks:
                 g, fresh = run_hooks(leaf.hooks, g, create_graph), False
-            _accumulate(leaf, g, fresh, create_graph)
+            _accumulate(make, leaf, g, fresh, create_graph)
     return []
 
 
-def collect(roots: Sequence[Node]) -> tuple[list[Node], dict[int, Tensor]]:
-    """All nodes above the roots in increasing order of creation, and the leaf tensors."""
+def collect(roots: Sequence[Node], leaves: dict[int, Tensor]) -> list[Node]:
+    """All nodes above the roots in increasing order of creation; leaf tensors go to ``leaves``."""
     seen: set[Node] = set(roots)
     stack = list(seen)
-    leaves: dict[int, Tensor] = {}
     while stack:
         for parent in stack.pop().parents:
             if parent is None:
@@ -132,7 +143,7 @@ def collect(roots: Sequence[Node]) -> tuple[list[Node], dict[int, Tensor]]:
             elif parent not in seen:
                 seen.add(parent)
                 stack.append(parent)
-    return sorted(seen, key=lambda node: node.seq), leaves
+    return sorted(seen, key=_age)
 
 
 def _paths_to(order: list[Node], wanted: set[Any]) -> set[Any]:
@@ -144,10 +155,10 @@ def _paths_to(order: list[Node], wanted: set[Any]) -> set[Any]:
     return on_path
 
 
-def _accumulate(leaf: Tensor, g: Any, owned: bool, graph: bool) -> None:
+def _accumulate(
+    make: Callable[[Any], Tensor], leaf: Tensor, g: Any, owned: bool, graph: bool
+) -> None:
     """Add a gradient to ``leaf.grad``; the array stored is one that nobody else holds."""
-    from .tensor import make
-
     before = leaf._grad
     if graph:
         leaf._grad = g.copy() if before is None else before + g
@@ -244,7 +255,8 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
                 "for example "
                 f"with .sum() or .mean(), or pass {argument} of that shape"
             )
-        return make(xp.ones_like(output.data)) if graph else xp.ones_like(output.data)
+        one = xp.ones(output.shape, output.dtype)
+        return make(one) if graph else one
     t = given if isinstance(given, Tensor) else tensor(given, device=output.device)
     if t.device is not output.device:
         raise TypeError(

@@ -105,7 +105,8 @@ class Kept:
     """
 
     def __init__(self, node: Node, values: Sequence[Any], graph: bool):
-        self.__dict__.update(node.params)
+        if node.params:
+            self.__dict__.update(node.params)
         self.__dict__.update(zip(node.op.keys, values, strict=True))
         self.node = node
         self.needs = node.needs

@@ -75,7 +75,8 @@ def memory_report(outputs: Tensor | Sequence[Tensor]) -> MemoryReport:
         raise ValueError(
             "memory_report: outputs: expected tensors inside a graph, got leaves or detached ones"
         )
-    nodes, leaves = collect(roots)
+    leaves: dict[int, Tensor] = {}
+    nodes = collect(roots, leaves)
     own = {id(_owner(leaf.data)) for leaf in leaves.values()}
     report = MemoryReport(nodes=sum(node.op.name != "output" for node in nodes))
     seen: set[int] = set()

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .device import device_of
+from .dtypes import F16, F32
 from .grad_mode import enable_grad
 from .graph import Dropped, Kept, Node
-from .version import Version, place
+from .version import place
 
 if TYPE_CHECKING:
     from .registry import Op
@@ -24,58 +25,63 @@ if TYPE_CHECKING:
 def pull_back(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
     """Gradients of a node's operands: (parent, gradient, whether its array is nobody else's)."""
     op = node.op
-    saved = node.saved
-    if type(saved) is not tuple and isinstance(saved, Dropped):
-        saved = node.saved = saved.recompute(node)
-    if saved is None:
-        raise RuntimeError(
-            f"backward through {op.name!r} a second time, but its saved arrays were freed by the "
-            "first; call backward(retain_graph=True) the first time, or compute the loss again"
-        )
-    for key, version, count in zip(op.keys, node.versions, node.counts, strict=True):
+    saved: Any = node.saved
+    if type(saved) is not tuple:
+        saved = _recomputed(node)
+    for version, count in zip(node.versions, node.counts, strict=True):
         if version is not None and version.count != count:
-            raise RuntimeError(_changed(node, key, version, count))
+            raise RuntimeError(_changed(node))
     if type(g) is list:
         g = _fill(node, g, graph)
+    several = type(g) is tuple
     if not graph:
-        if type(g) is tuple:
-            xp = device_of(next(part for part in g if part is not None)).xp
-            if op.wide:
-                g = tuple(p if p is None or p.dtype != np.float16 else p.astype("f4") for p in g)
-        else:
-            xp = device_of(g).xp
-            if op.wide and g.dtype == np.float16:
-                g = g.astype(np.float32)
-        values: Sequence[Any] = saved
+        xp = device_of(next(part for part in g if part is not None) if several else g).xp
+        if op.wide:
+            g = tuple(_no_half(p) for p in g) if several else _no_half(g)
     elif op.reference is not None and not op.selective and set(op.inputs) <= set(op.keys):
         return _reference_vjp(node, g)
     else:
         import tinytensor as xp  # the same names as NumPy's, on Tensors
 
-        values = _as_tensors(node, saved)
-    k = Kept(node, values, graph)
+        saved = _as_tensors(node, saved)
+    k = Kept(node, saved, graph)
+    needs = node.needs
     if op.joint is not None:
         results = op.joint(xp, g, k)
     else:
         results = [
-            rule(xp, g, k) if need else None for rule, need in zip(op.vjps, node.needs, strict=True)
+            rule(xp, g, k) if need else None for rule, need in zip(op.vjps, needs, strict=True)
         ]
     out = []
-    for i, need in enumerate(node.needs):
+    for i, need in enumerate(needs):
         r = results[i]
         if need and r is not None:
             shape, dtype = node.in_meta[i]
             if isinstance(r, np.generic):  # NumPy makes scalars of 0-d arrays
                 r = np.asarray(r)
-            fresh = not graph and (
-                r is not g if type(g) is not tuple else all(r is not part for part in g)
-            )
+            own = not graph and (all(r is not part for part in g) if several else r is not g)
             if r.shape != shape:
                 r = _fit(op, i, xp, r, shape)
             if r.dtype != dtype:
                 r = r.astype(dtype)
-            out.append((node.parents[i], r, fresh and r.base is None))
+            out.append((node.parents[i], r, own and r.base is None))
     return out
+
+
+def _recomputed(node: Node) -> tuple[Any, ...]:
+    """What a node keeps, where it has to be computed again; an error where it is gone."""
+    if isinstance(node.saved, Dropped):
+        node.saved = node.saved.recompute(node)
+        return node.saved
+    raise RuntimeError(
+        f"backward through {node.op.name!r} a second time, but its saved arrays were freed by the "
+        "first; call backward(retain_graph=True) the first time, or compute the loss again"
+    )
+
+
+def _no_half(g: Any) -> Any:
+    """A float16 gradient as float32, to compute in; anything else as it is."""
+    return g if g is None or g.dtype != F16 else g.astype(F32)
 
 
 def _fit(op: Op, operand: int, xp: Any, r: Any, shape: tuple[int, ...]) -> Any:
@@ -93,8 +99,13 @@ def _fit(op: Op, operand: int, xp: Any, r: Any, shape: tuple[int, ...]) -> Any:
     )
 
 
-def _changed(node: Node, name: str, version: Version, count: int) -> str:
+def _changed(node: Node) -> str:
     """What to say when a saved array was written to before backward read it."""
+    name, version, count = next(
+        (key, version, count)
+        for key, version, count in zip(node.op.keys, node.versions, node.counts, strict=True)
+        if version is not None and version.count != count
+    )
     inputs = node.op.inputs
     if name in inputs:
         what, shape = f"its operand {name!r}", node.in_meta[inputs.index(name)][0]
@@ -118,8 +129,8 @@ def unbroadcast(xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
         i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1
     )
     if axes:
-        if g.dtype == np.float16:
-            g = g.astype("float32")  # a float16 sum of ones stops at 2048
+        if g.dtype == F16:
+            g = g.astype(F32)  # a float16 sum of ones stops at 2048
         g = xp.sum(g, axis=axes, keepdims=True)
     return xp.reshape(g, shape) if g.shape != shape else g
 

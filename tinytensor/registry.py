@@ -82,6 +82,8 @@ class Op:
         self.doc = inspect.cleandoc(forward.__doc__ or "")
         self.reference: Callable[..., Any] | None = None
         self.joint: Callable[..., Any] | None = None
+        #: whether any operand has a gradient rule
+        self.differentiable = False
         self.vjps: tuple[Callable[..., Any] | None, ...] = (None,) * len(self.inputs)
         self._samples = samples
         self.arity = len(self.inputs)
@@ -95,6 +97,8 @@ class Op:
         self.setting_names = tuple(p.name for p in settings)
         self.defaults = {p.name: p.default for p in settings if p.default is not p.empty}
         self.required = tuple(p.name for p in settings if p.default is p.empty)
+        #: whether a call with as many arguments as there are operands needs no binding
+        self.simple = not self.variadic and not self.required
         self.input_defaults = {
             p.name: p.default
             for p in list(signature.parameters.values())[1 : 1 + self.arity]
@@ -131,22 +135,19 @@ class Op:
         """
         if joint is not None:
             self.joint = joint
+            self.differentiable = True
             return joint
         unknown = set(rules) - set(self.inputs)
         if unknown:
             raise TypeError(f"op {self.name}: no operand called {', '.join(sorted(unknown))}")
         self.vjps = tuple(rules.get(name) for name in self.inputs)
+        self.differentiable = bool(rules)
         return None
 
     def reference_is(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator: give the composition from primitives that this fused op equals."""
         self.reference = fn
         return fn
-
-    @property
-    def differentiable(self) -> bool:
-        """Whether any operand has a gradient rule."""
-        return self.joint is not None or any(rule is not None for rule in self.vjps)
 
     @property
     def fused(self) -> bool:
@@ -160,13 +161,14 @@ class Op:
     # -- application --------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or self.variadic or len(args) != self.arity or self.required:
-            args, settings = bind(self, args, kwargs)
-        else:
+        if len(args) == self.arity and self.simple and not kwargs:
             settings = self.defaults
+        else:
+            args, settings = bind(self, args, kwargs)
         arrays: list[Any] = []
         kind: type | None = None
         tracked = False
+        usual = True  # all operands are float32
         for arg in args:
             if isinstance(arg, Tensor):
                 array = arg.data
@@ -176,6 +178,8 @@ class Op:
                     kind = type(array)
                 if arg.tracked:
                     tracked = True
+                if array.dtype is not F32:
+                    usual = False
                 arrays.append(array)
             elif arg is None or type(arg) in NUMBERS:
                 arrays.append(arg)
@@ -186,16 +190,17 @@ class Op:
         device = BY_TYPE.get(kind) or device_of(arrays[0])
 
         narrow = None
-        if self.wide and any_half(arrays):
+        if not usual and self.wide and any_half(arrays):
             arrays, narrow = widen(arrays)
         tracked = tracked and grad_mode.enabled and self.differentiable
-        asked = {"recording": tracked} if self.asks else {}
         try:
-            if self.arity == 1 and arrays[0].dtype.itemsize == 1:
+            if self.asks:
+                result = self.forward(device.xp, *arrays, **settings, recording=tracked)
+            elif not usual and self.arity == 1 and arrays[0].dtype.itemsize == 1:
                 with np.errstate(all="ignore"):  # in float16, and then again in float32, see below
-                    result = self.forward(device.xp, *arrays, **settings, **asked)
+                    result = self.forward(device.xp, *arrays, **settings)
             else:
-                result = self.forward(device.xp, *arrays, **settings, **asked)
+                result = self.forward(device.xp, *arrays, **settings)
         except (ValueError, IndexError, TypeError, OverflowError) as error:
             raise explain(self, error, args, settings) from error
         extras: tuple[Any, ...] = ()

@@ -24,10 +24,10 @@ class Version:
         self.where: tuple[str, int] | None = None
         self.holders: object | None = None
 
-    def bump(self) -> None:
-        """Count one write and remember who made it."""
+    def bump(self, where: tuple[str, int] | None = None) -> None:
+        """Count one write and remember the line that made it: the user's, unless given."""
         self.count += 1
-        self.where = user_line()
+        self.where = where or user_line()
 
 
 def share(view: Any, source: Any) -> None:

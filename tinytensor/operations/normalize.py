@@ -14,7 +14,7 @@ from ..registry import op
 from ..samples import Sample
 from . import reduce
 from .arithmetic import sqrt
-from .products import as_rows
+from .products import as_rows, column_sums, ones
 
 __all__ = ["layer_norm", "rms_norm"]
 
@@ -33,15 +33,9 @@ def row_dots(xp: Any, a: Any, b: Any) -> Any:
 
 def row_sums(xp: Any, rows: Any, weight: Any = None) -> Any:
     """Σ rows weight over the last axis, with ``weight`` (n,) or None for ones."""
-    if rows.shape[-1] > _LONG:
+    if rows.shape[-1] > _LONG or (weight is None and xp is not np):
         return xp.sum(rows if weight is None else rows * weight, axis=-1)
-    ones = xp.ones(rows.shape[-1], dtype=rows.dtype) if weight is None else weight
-    return xp.matmul(rows, ones)
-
-
-def column_sums(xp: Any, rows: Any, weight: Any = None) -> Any:
-    """Σ weight rows over the first axis of (m, n), with ``weight`` (m,) or None for ones."""
-    return (xp.ones(len(rows), dtype=rows.dtype) if weight is None else weight) @ rows
+    return xp.matmul(rows, ones(rows.shape[-1], rows.dtype) if weight is None else weight)
 
 
 def _check(x: Any, **parameters: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,20 @@ __all__ = ["bmm", "cross", "linear", "matmul", "mv"]
 
 def as_rows(x: Any) -> Any:
     """x with all axes but the last as one; spelled out, for an axis of length 0 leaves -1 open."""
-    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    return x if x.ndim == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
+@lru_cache(maxsize=64)
+def ones(n: int, dtype: Any) -> Any:
+    """n ones, to be read only: on the CPU a sum as a product with them takes a third of the time."""
+    return np.ones(n, dtype=dtype)
+
+
+def column_sums(xp: Any, rows: Any, weight: Any = None) -> Any:
+    """Σ weight rows over the first axis of (m, n), with ``weight`` (m,) or None for ones."""
+    if weight is not None:
+        return weight @ rows
+    return ones(len(rows), rows.dtype) @ rows if xp is np else xp.sum(rows, axis=0)
 
 
 def _times_one(x: Any, matrix: Any) -> Any:
@@ -130,7 +144,7 @@ def linear(xp, x, weight, bias=None):
             out += bias
         else:
             out = out + bias
-    return out.reshape(*x.shape[:-1], weight.shape[0])
+    return out if x.ndim == 2 else out.reshape(*x.shape[:-1], weight.shape[0])
 
 
 @linear.vjp
@@ -138,12 +152,12 @@ def _linear_vjp(xp: Any, g: Any, k: Any) -> Any:
     dx = dweight = dbias = None
     rows = as_rows(g)
     if k.needs[0]:
-        dx = (rows @ k.weight).reshape(k.shape_of(0))
+        dx = rows @ k.weight
+        dx = dx if g.ndim == 2 else dx.reshape(k.shape_of(0))
     if k.needs[1]:
         dweight = rows.T @ as_rows(k.x)
     if k.needs[2]:
-        # the sum over the rows; as a product with ones it takes BLAS a third of the time
-        dbias = (xp.ones_like(rows[:, :1]).T @ rows).reshape(k.shape_of(2))
+        dbias = column_sums(xp, rows)
     return dx, dweight, dbias
 
 
