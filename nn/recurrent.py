@@ -52,8 +52,9 @@ class _Recurrent(Module):
                 init.uniform_(param, -bound, bound)
                 setattr(self, name, param)
 
-    def _layer(self, projected: Tensor, state: list[Tensor], w_hh: Tensor) -> Any:
-        """One layer over time: (T, B, gates H) -> outputs (T, B, H) and the final states."""
+    def _layer(self, x: Tensor, state: list[Tensor], *weights: Tensor | None) -> Any:
+        """One layer over time: x (T, B, input), its first states and w_ih, w_hh, bias -> outputs
+        (T, B, H) and the last states."""
         raise TypeError(f"{type(self).__name__} defines no _layer")
 
     def _run(self, x: Tensor, states: tuple[Tensor, ...] | None) -> tuple[Tensor, list[Tensor]]:
@@ -75,9 +76,9 @@ class _Recurrent(Module):
             bias = None
             if self.bias:
                 bias = weights[f"bias_ih_l{layer}"] + weights[f"bias_hh_l{layer}"]
-            projected = operations.linear(x, weights[f"weight_ih_l{layer}"], bias)
             first = [state[layer] for state in states]
-            x, final = self._layer(projected, first, weights[f"weight_hh_l{layer}"])
+            matrices = (weights[f"weight_ih_l{layer}"], weights[f"weight_hh_l{layer}"])
+            x, final = self._layer(x, first, *matrices, bias)
             finals.append(final)
             if layer < self.num_layers - 1:
                 x = self.dropout(x)
@@ -162,8 +163,8 @@ class RNN(_Recurrent):
         y, (h_n,) = self._run(x, None if h_0 is None else (h_0,))
         return y, h_n
 
-    def _layer(self, projected: Tensor, state: list[Tensor], w_hh: Tensor) -> Any:
-        hs = operations.rnn(projected, state[0], w_hh, nonlinearity=self.nonlinearity)
+    def _layer(self, x: Tensor, state: list[Tensor], *weights: Tensor | None) -> Any:
+        hs = operations.rnn(x, state[0], *weights, nonlinearity=self.nonlinearity)
         return hs, [hs[-1]]
 
     def extra_repr(self) -> str:
@@ -229,6 +230,6 @@ class LSTM(_Recurrent):
         y, (h_n, c_n) = self._run(x, None if state is None else tuple(state))
         return y, (h_n, c_n)
 
-    def _layer(self, projected: Tensor, state: list[Tensor], w_hh: Tensor) -> Any:
-        hs, c_last = operations.lstm(projected, state[0], state[1], w_hh)
+    def _layer(self, x: Tensor, state: list[Tensor], *weights: Tensor | None) -> Any:
+        hs, c_last = operations.lstm(x, *state, *weights)
         return hs, [hs[-1], c_last]

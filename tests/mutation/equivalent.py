@@ -9,7 +9,6 @@ _ONE_PRODUCT = "both ways are the same product, once over rows and once over a s
 _RATE_1 = "the factor is 1 here; only celu has another"
 _FLAT = "celu's two slopes are the same, so the rule ends before it gets here"
 _ABOVE, _EYE = "gate(xp, x > 0, g * (slope - low))", "xp.eye(a.shape[-1], dtype=a.dtype)"
-_LENGTH_ONLY = "read for its shape and dtype only, which are those of the other"
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("matmul", "g.ndim > 2", "g.ndim < 2"): _ONE_PRODUCT,
@@ -47,7 +46,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "d is zeros before",
     ("ctc_loss", "-g * xp.ones(n, dtype=g.dtype)", "-g"): "broadcast to the batch by where, later",
     ("logit", "1 - low", "1 + low"): "what clip leaves above 1 - low is outside, where 0 is taken",
-    ("lstm", "k.h0", "k.c0"): _LENGTH_ONLY,
     ("quantile", "raw * strides[axis]", "raw"): "the axis is the last one here, of stride 1",
     ("binary_cross_entropy_with_logits", "k.target * 1.0", "k.target"): (
         "a target of integers times logits is floating too, and the gradient is cast to its operand"

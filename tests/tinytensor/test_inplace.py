@@ -291,8 +291,8 @@ def test_tensor_copies_its_input() -> None:
 
 def test_writing_into_one_of_several_outputs_is_noticed() -> None:
     """lstm keeps the hidden states that it also returns."""
-    x = leaf(np.ones((3, 2, 8)))
-    hs, _ = tt.lstm(x, const(np.zeros((2, 2))), const(np.zeros((2, 2))), const(np.ones((8, 2))))
+    x, h, w = leaf(np.ones((3, 2, 2))), const(np.zeros((2, 2))), const(np.ones((8, 2)))
+    hs, _ = tt.lstm(x, h, h, w, w)
     with tt.no_grad():
         hs[0] = 1.0
     with pytest.raises(RuntimeError, match="lstm"):

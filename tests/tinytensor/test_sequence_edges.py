@@ -63,17 +63,13 @@ def test_softmax_axes_and_integers(fn: Any) -> None:
 
 def test_recurrent_networks_take_the_widest_dtype() -> None:
     rng = np.random.default_rng(0)
-    x, h, w = (
-        rng.standard_normal((3, 2, 8)),
-        rng.standard_normal((2, 2)),
-        rng.standard_normal((8, 2)),
-    )
-    wide = tt.lstm(const(x), const(h), const(h), const(w))
-    for narrow in range(4):
-        dtypes = [np.float32 if i == narrow else np.float64 for i in range(4)]
+    x, h, w, bias = (rng.standard_normal(s) for s in ((3, 2, 2), (2, 2), (8, 2), 8))
+    arrays = (x, h, h, w, w, bias)
+    wide = tt.lstm(*map(const, arrays))
+    for narrow in range(6):
+        dtypes = [np.float32 if i == narrow else np.float64 for i in range(6)]
         args = [
-            tt.tensor(a.astype(d), requires_grad=True)
-            for a, d in zip((x, h, h, w), dtypes, strict=True)
+            tt.tensor(a.astype(d), requires_grad=True) for a, d in zip(arrays, dtypes, strict=True)
         ]
         out, c = tt.lstm(*args)
         assert out.dtype == c.dtype == np.float64
@@ -81,9 +77,9 @@ def test_recurrent_networks_take_the_widest_dtype() -> None:
         (out.sum() + c.sum()).backward()
         for a in args:
             assert a.grad is not None and a.grad.dtype == a.dtype
-        states = tt.rnn(args[0][:, :, :2], args[1], args[3][:2])
+        states = tt.rnn(args[0], args[1], args[3][:2], args[4][2:4], args[5][:2])
         assert states.dtype == np.float64
-    assert tt.rnn(*(const(a, np.float32) for a in (x[:, :, :2], h, w[:2]))).dtype == np.float32
+    assert tt.rnn(*(const(a, np.float32) for a in (x, h, w[:2], w[:2]))).dtype == np.float32
 
 
 @pytest.mark.parametrize(("steps", "batch", "hidden"), [(0, 2, 3), (2, 0, 3), (2, 2, 0)])
@@ -91,10 +87,10 @@ def test_recurrent_networks_of_nothing(steps: int, batch: int, hidden: int) -> N
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         h = leaf(np.ones((batch, hidden)))
-        for gates, run in ((1, tt.rnn), (4, lambda x, h, w: tt.lstm(x, h, h, w)[0])):
-            x = leaf(np.ones((steps, batch, gates * hidden)))
+        for gates, run in ((1, tt.rnn), (4, lambda x, h, *ws: tt.lstm(x, h, h, *ws)[0])):
+            x = leaf(np.ones((steps, batch, 4)))
             w = leaf(np.ones((gates * hidden, hidden)))
-            out = run(x, h, w)
+            out = run(x, h, leaf(np.ones((gates * hidden, 4))), w, leaf(np.ones(gates * hidden)))
             assert out.shape == (steps, batch, hidden)
             out.sum().backward()
             assert grad_of(w).shape == w.shape and grad_of(x).shape == x.shape

@@ -24,7 +24,7 @@ def as_rows(x: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def ones(n: int, dtype: Any) -> Any:
-    """n ones, to be read only: on the CPU a sum as a product with them takes a third of the time."""
+    """n ones, to be read only: as a product with them a sum takes a third of the time."""
     return np.ones(n, dtype=dtype)
 
 

@@ -1,8 +1,12 @@
-"""Recurrent networks over whole sequences: one op for all time steps.
+"""Recurrent layers over whole sequences: one op for all time steps.
 
-The input projections of all steps are computed before, as one matrix product; what is left here
-is the part that depends on the previous step. The gradients with respect to the recurrent weight
-are again one product over all steps.
+All input projections are one product, the steps go through one fused cell, and the gradient of each
+weight is one product over all steps.
+
+What a step computes lies in blocks of up to 64 features, (blocks, batch, width): products of that
+size need no packing in OpenBLAS, which for a batch of 32 and 256 features takes as long as the
+product itself, and each gate is contiguous. Views between blocks and (batch, features) cost nothing
+but a longer stride.
 """
 
 from __future__ import annotations
@@ -14,184 +18,290 @@ from ..samples import Sample
 from .activation import sigmoid
 from .index import getitem
 from .piecewise import relu
-from .products import as_rows, matmul
-from .shape import stack, transpose
+from .products import as_rows, column_sums, linear
+from .shape import stack
 from .trigonometric import tanh
 
 __all__ = ["lstm", "rnn"]
 
-
-def _of_one_dtype(xp: Any, *arrays: Any) -> list[Any]:
-    """The arrays in the dtype that holds them all."""
-    dtype = xp.result_type(*arrays)
-    return [a.astype(dtype, copy=False) for a in arrays]
+#: the widest block, and the multiplications up to which OpenBLAS multiplies without packing
+_WIDTH, _SMALL_PRODUCT = 64, 10**6
 
 
-def _weight_gradient(xp: Any, d: Any, h0: Any, hs: Any) -> Any:
-    """Σₜ dₜᵀ hₜ₋₁, as one product over all steps."""
-    before = xp.concatenate([h0[None], hs])[: len(hs)]
-    return as_rows(d).T @ as_rows(before)
-
-
-def _check(x_proj: Any, h0: Any, w_hh: Any, gates: int) -> None:
-    hidden = w_hh.shape[-1]
-    for name, a in (("x_proj", x_proj), ("h0", h0), ("w_hh", w_hh)):
+def _check(xp: Any, gates: int, **arrays: Any) -> list[Any]:
+    """The operands in the one dtype that holds them all; errors name those that do not fit."""
+    given = {name: a for name, a in arrays.items() if a is not None}
+    for name, a in given.items():
         if a.dtype.kind != "f":
             raise TypeError(f"{name}: expected a floating dtype, got {a.dtype}")
-    if w_hh.shape != (gates * hidden, hidden):
-        raise ValueError(f"w_hh: expected shape ({gates} * hidden, hidden), got {w_hh.shape}")
-    if x_proj.ndim != 3 or x_proj.shape[-1] != gates * hidden:
-        raise ValueError(
-            f"x_proj: expected shape (time, batch, {gates * hidden}), got {x_proj.shape}"
-        )
-    if h0.shape != (x_proj.shape[1], hidden):
-        raise ValueError(f"h0: expected shape ({x_proj.shape[1]}, {hidden}), got {h0.shape}")
+    x, w_hh = given["x"], given["w_hh"]
+    hidden = w_hh.shape[-1]
+    if x.ndim != 3:
+        raise ValueError(f"x: expected shape (time, batch, input), got {x.shape}")
+    state = (x.shape[1], hidden)
+    for name, want in (
+        ("w_hh", (gates * hidden, hidden)),
+        ("w_ih", (gates * hidden, x.shape[2])),
+        ("bias", (gates * hidden,)),
+        ("h0", state),
+        ("c0", state),
+    ):
+        if name in given and given[name].shape != want:
+            raise ValueError(
+                f"{name}: expected shape {want} for x {x.shape} and w_hh {w_hh.shape}, got "
+                f"{given[name].shape}"
+            )
+    dtype = xp.result_type(*given.values())
+    return [None if a is None else a.astype(dtype, copy=False) for a in arrays.values()]
+
+
+def _width(batch: int, n: int) -> int:
+    """How wide the blocks of n features are: n where small products are not worth while."""
+    if batch * _WIDTH * n <= _SMALL_PRODUCT:
+        for width in range(min(n, _WIDTH), _WIDTH // 4, -1):
+            if n % width == 0:
+                return width
+    return n
+
+
+def _blocks(a: Any, width: int) -> Any:
+    """(..., batch, features) as blocks (..., features / width, batch, width), a view."""
+    *lead, batch, features = a.shape
+    split = a.reshape(*lead, batch, features // width if width else 1, width)
+    return split.swapaxes(-2, -3)
+
+
+def _forward_blocks(w: Any, width: int) -> Any:
+    """(gates n, n) as (blocks, n, width): h @ each of them is a block of h @ w.T."""
+    rows, n = w.shape
+    return w.reshape(rows // width if width else 1, width, n).swapaxes(1, 2).copy()
+
+
+def _backward_blocks(w: Any, width: int) -> Any:
+    """(gates n, n) as (gates, blocks, n, width), for :func:`_back`."""
+    rows, n = w.shape
+    gates = rows // n if n else 1
+    return _blocks(w.reshape(gates, n, n), width).copy()
+
+
+def _back(xp: Any, d: Any, w: Any) -> Any:
+    """d @ w in blocks, for d (batch, gates n) and w from :func:`_backward_blocks`."""
+    gates, _, n, _ = w.shape
+    parts = xp.matmul(d.reshape(len(d), gates, 1, n).transpose(1, 2, 0, 3), w)
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+def _gradients(xp: Any, k: Any, d: Any, hs: Any, w_ih: Any) -> tuple[Any, Any, Any, Any]:
+    """Those of x, w_ih, w_hh and bias from ``d`` (time, batch, gates n), of all pre-activations."""
+    need = dict(zip(k.node.op.inputs, k.needs, strict=True))
+    rows = as_rows(d)
+    dx = dw_ih = dw_hh = dbias = None
+    if need["x"]:
+        dx = (rows @ w_ih).reshape(*d.shape[:2], w_ih.shape[1])
+    if need["w_ih"]:
+        dw_ih = rows.T @ as_rows(k.x)
+    if need["w_hh"]:
+        dw_hh = rows.T @ as_rows(xp.concatenate([k.h0[None], hs])[: len(hs)])
+    if need["bias"]:
+        dbias = column_sums(xp, rows)
+    return dx, dw_ih, dw_hh, dbias
+
+
+def _project(x: Any, w_ih: Any, bias: Any) -> Any:
+    """w_ih x + bias of all steps, (time, batch, gates n)."""
+    out = as_rows(x) @ w_ih.T
+    if bias is not None:
+        out += bias
+    return out.reshape(*x.shape[:2], w_ih.shape[0])
 
 
 @op(
-    "x_proj h0 w_hh",
-    keeps="x_proj h0 w_hh out",
-    formula="hₜ = f(x_projₜ + hₜ₋₁ w_hhᵀ)",
-    gradient="back through time: aₜ = f'(.) (gₜ + aₜ₊₁ w_hh); dw_hh = Σ aₜᵀ hₜ₋₁",
+    "x h0 w_ih w_hh bias",
+    keeps="x h0 w_ih w_hh bias out",
+    formula="hₜ = f(w_ih xₜ + bias + w_hh hₜ₋₁)",
+    gradient="back through time: aₜ = f'(.) (gₜ + w_hhᵀ aₜ₊₁); dw_hh = Σ aₜ hₜ₋₁ᵀ",
     wide=True,
     samples=lambda r: [
-        Sample(r(4, 2, 3), r(2, 3), r(3, 3)),
-        Sample(r(3, 1, 2), r(1, 2), r(2, 2), "relu"),
-        Sample(r(1, 2, 2), r(2, 2), r(2, 2)),
-        Sample(r(2, 0, 2), r(0, 2), r(2, 2)),
-        Sample(r(2, 2, 0), r(2, 0), r(0, 0)),
+        Sample(r(4, 2, 5), r(2, 3), r(3, 5), r(3, 3), r(3)),
+        Sample(r(3, 1, 2), r(1, 2), r(2, 2), r(2, 2), None, "relu"),
+        Sample(r(1, 2, 2), r(2, 2), r(2, 2), r(2, 2), r(2)),
+        Sample(r(2, 0, 2), r(0, 2), r(2, 2), r(2, 2)),
+        Sample(r(2, 2, 3), r(2, 0), r(0, 3), r(0, 0)),
     ],
 )
-def rnn(xp, x_proj, h0, w_hh, nonlinearity="tanh"):
+def rnn(xp, x, h0, w_ih, w_hh, bias=None, nonlinearity="tanh"):
     """Elman network over a sequence (Elman 1990).
 
     Args:
-        x_proj: (time, batch, hidden), the projected inputs with all biases.
-        h0: (batch, hidden). w_hh: (hidden, hidden). nonlinearity: "tanh" or "relu".
+        x: (time, batch, input). h0: (batch, hidden). w_ih: (hidden, input).
+        w_hh: (hidden, hidden). bias: (hidden,) or None. nonlinearity: "tanh" or "relu".
 
     Returns:
         Hidden states (time, batch, hidden).
     """
-    _check(x_proj, h0, w_hh, 1)
+    x, h0, w_ih, w_hh, bias = _check(xp, 1, x=x, h0=h0, w_ih=w_ih, w_hh=w_hh, bias=bias)
     if nonlinearity not in ("tanh", "relu"):
         raise ValueError(f"nonlinearity: expected 'tanh' or 'relu', got {nonlinearity!r}")
-    x_proj, h0, w_hh = _of_one_dtype(xp, x_proj, h0, w_hh)
-    out = xp.empty_like(x_proj)
-    h, w = h0, w_hh.T
-    for t in range(len(x_proj)):
-        a = h @ w
-        a += x_proj[t]
-        h = xp.tanh(a) if nonlinearity == "tanh" else xp.maximum(a, 0)
-        out[t] = h
+    width = _width(*h0.shape)
+    w = _forward_blocks(w_hh, width)
+    projected = _blocks(_project(x, w_ih, bias), width)
+    out = xp.empty((*x.shape[:2], h0.shape[1]), dtype=x.dtype)
+    h, blocks = h0, _blocks(out, width)
+    for t in range(len(x)):
+        a = xp.matmul(h, w)
+        a += projected[t]
+        if nonlinearity == "tanh":
+            xp.tanh(a, out=blocks[t])
+        else:
+            xp.maximum(a, 0, out=blocks[t])
+        h = out[t]
     return out
 
 
 @rnn.vjp
 def _rnn_vjp(xp: Any, g: Any, k: Any) -> Any:
-    hs, w = k.out, k.w_hh
-    d = xp.empty_like(g)
-    carry = xp.zeros_like(k.h0)
+    hs, width = k.out, _width(*k.h0.shape)
+    w = _backward_blocks(k.w_hh.astype(hs.dtype, copy=False), width)
+    d = 1 - hs * hs if k.nonlinearity == "tanh" else (hs > 0).astype(hs.dtype)
+    slopes, g = _blocks(d, width), _blocks(g, width)
+    carry = _blocks(xp.zeros_like(hs[0]) if len(hs) else k.h0 * 0, width)
     for t in range(len(hs) - 1, -1, -1):
-        carry = carry + g[t]
-        carry *= 1 - hs[t] * hs[t] if k.nonlinearity == "tanh" else hs[t] > 0
-        d[t] = carry
-        carry = carry @ w
-    return d, carry, _weight_gradient(xp, d, k.h0, hs)
+        carry += g[t]
+        slopes[t] *= carry  # that is d[t]
+        carry = _back(xp, d[t], w)
+    dx, dw_ih, dw_hh, dbias = _gradients(xp, k, d, hs, k.w_ih)
+    return dx, carry.swapaxes(0, 1).reshape(k.h0.shape), dw_ih, dw_hh, dbias
 
 
 @rnn.reference_is
-def _rnn(x_proj: Any, h0: Any, w_hh: Any, nonlinearity: str = "tanh") -> Any:
-    h, w = h0, transpose(w_hh)
+def _rnn(
+    x: Any, h0: Any, w_ih: Any, w_hh: Any, bias: Any = None, nonlinearity: str = "tanh"
+) -> Any:
+    h = h0
     f = tanh if nonlinearity == "tanh" else relu
     out = []
-    for t in range(len(x_proj)):
-        h = f(getitem(x_proj, t) + matmul(h, w))
+    for t in range(len(x)):
+        h = f(linear(getitem(x, t), w_ih, bias) + linear(h, w_hh))
         out.append(h)
     return stack(out)
 
 
+def _inner(xp: Any, w: Any, half: bool) -> Any:
+    """Rows of gates in the order i f g o as g i f o; with ``half``, those of i, f, o by half.
+
+    σ(a) = tanh(a / 2) / 2 + 1/2: one tanh serves all gates, and the three sigmoids lie together.
+    """
+    n = w.shape[0] // 4
+    out = xp.concatenate([w[2 * n : 3 * n], w[: 2 * n], w[3 * n :]])
+    if half:
+        out[n:] *= 0.5
+    return out
+
+
+def _outer(xp: Any, w: Any) -> Any:
+    """The inverse of :func:`_inner` with half=False."""
+    n = w.shape[0] // 4
+    return xp.concatenate([w[n : 3 * n], w[:n], w[3 * n :]])
+
+
 @op(
-    "x_proj h0 c0 w_hh",
-    keeps="x_proj h0 c0 w_hh gates cells hs",
+    "x h0 c0 w_ih w_hh bias",
+    keeps="x h0 c0 w_ih w_hh bias gates cells tanh_cells hs",
     outputs=2,
-    formula="i f g o = x_projₜ + hₜ₋₁ w_hhᵀ; cₜ = σ(f) cₜ₋₁ + σ(i) tanh(g); hₜ = σ(o) tanh(cₜ)",
-    gradient="back through time, gate by gate; dw_hh = Σ aₜᵀ hₜ₋₁",
+    formula="i f g o = w_ih xₜ + bias + w_hh hₜ₋₁; cₜ = σ(f) cₜ₋₁ + σ(i) tanh(g); "
+    "hₜ = σ(o) tanh(cₜ)",
+    gradient="back through time, gate by gate; dw_hh = Σ aₜ hₜ₋₁ᵀ",
     wide=True,
     samples=lambda r: [
-        Sample(r(4, 2, 12), r(2, 3), r(2, 3), r(12, 3)),
-        Sample(r(1, 1, 8), r(1, 2), r(1, 2), r(8, 2)),
-        Sample(r(2, 0, 8), r(0, 2), r(0, 2), r(8, 2)),
-        Sample(r(2, 1, 0), r(1, 0), r(1, 0), r(0, 0)),
+        Sample(r(4, 2, 5), r(2, 3), r(2, 3), r(12, 5), r(12, 3), r(12)),
+        Sample(r(1, 1, 2), r(1, 2), r(1, 2), r(8, 2), r(8, 2)),
+        Sample(r(2, 0, 3), r(0, 2), r(0, 2), r(8, 3), r(8, 2), r(8)),
+        Sample(r(2, 1, 0), r(1, 0), r(1, 0), r(0, 0), r(0, 0)),
     ],
 )
-def lstm(xp, x_proj, h0, c0, w_hh):
+def lstm(xp, x, h0, c0, w_ih, w_hh, bias=None):
     """Long short-term memory over a sequence (Hochreiter and Schmidhuber 1997, with the forget gate
     of Gers et al. 2000). Gates are in PyTorch's order: input, forget, cell, output.
 
     Args:
-        x_proj: (time, batch, 4 hidden), the projected inputs with all biases.
-        h0, c0: (batch, hidden). w_hh: (4 hidden, hidden).
+        x: (time, batch, input). h0, c0: (batch, hidden). w_ih: (4 hidden, input).
+        w_hh: (4 hidden, hidden). bias: (4 hidden,) or None.
 
     Returns:
         Hidden states (time, batch, hidden), and the last cell state (batch, hidden).
     """
-    _check(x_proj, h0, w_hh, 4)
-    if c0.shape != h0.shape:
-        raise ValueError(f"c0: expected shape {h0.shape}, that of h0, got {c0.shape}")
-    x_proj, h0, c0, w_hh = _of_one_dtype(xp, x_proj, h0, c0, w_hh)
-    (steps, batch, _), n = x_proj.shape, h0.shape[1]
-    gates = xp.empty_like(x_proj)
-    hs = xp.empty((steps, batch, n), dtype=x_proj.dtype)
-    cells = xp.empty((steps + 1, batch, n), dtype=x_proj.dtype)
-    cells[0] = c0
-    h, c, w = h0, cells[0], w_hh.T
+    x, h0, c0, w_ih, w_hh, bias = _check(xp, 4, x=x, h0=h0, c0=c0, w_ih=w_ih, w_hh=w_hh, bias=bias)
+    (steps, batch, _), n = x.shape, h0.shape[1]
+    width = _width(batch, n)
+    w = _forward_blocks(_inner(xp, w_hh, half=True), width)
+    if bias is not None:
+        bias = _inner(xp, bias, half=True)
+    projected = _blocks(_project(x, _inner(xp, w_ih, half=True), bias), width)
+    hs = xp.empty((steps, batch, n), dtype=x.dtype)
+    h, blocks = h0, _blocks(hs, width)
+    m = blocks.shape[1]
+    gates = xp.empty((steps, 4 * m, batch, width), dtype=x.dtype)
+    cells = xp.empty((steps + 1, m, batch, width), dtype=x.dtype)
+    cells[0] = _blocks(c0, width)
+    tanh_cells = xp.empty_like(cells[1:])
     for t in range(steps):
-        a = h @ w
-        a += x_proj[t]
-        a[:, : 2 * n] *= 0.5  # σ(a) = tanh(a / 2) / 2 + 1/2: one tanh serves all four gates
-        a[:, 3 * n :] *= 0.5
-        a = xp.tanh(a, out=gates[t])
-        for part in (a[:, : 2 * n], a[:, 3 * n :]):
-            part *= 0.5
-            part += 0.5
-        c = a[:, n : 2 * n] * c
-        c += a[:, :n] * a[:, 2 * n : 3 * n]
-        cells[t + 1] = c
-        h = xp.tanh(c)
-        h *= a[:, 3 * n :]
-        hs[t] = h
-    return (hs, c.copy()), gates, cells, hs
+        a = xp.matmul(h, w, out=gates[t])
+        a += projected[t]
+        xp.tanh(a, out=a)
+        sigmoids = a[m:]
+        sigmoids *= 0.5
+        sigmoids += 0.5
+        g, i, f, o = a[:m], a[m : 2 * m], a[2 * m : 3 * m], a[3 * m :]
+        c = xp.multiply(f, cells[t], out=cells[t + 1])
+        c += i * g
+        xp.multiply(xp.tanh(c, out=tanh_cells[t]), o, out=blocks[t])
+        h = hs[t]
+    return (hs, cells[-1].swapaxes(0, 1).reshape(c0.shape)), gates, cells, tanh_cells, hs
 
 
 @lstm.vjp
 def _lstm_vjp(xp: Any, g: Any, k: Any) -> Any:
-    g_hs, g_c = g
-    n = k.h0.shape[1]
-    d = xp.empty_like(k.gates)
-    dh = xp.zeros_like(k.h0)
-    dc = g_c.copy()
-    for t in range(len(k.hs) - 1, -1, -1):
-        a, da = k.gates[t], d[t]
-        i, f, cell, o = (a[:, j * n : (j + 1) * n] for j in range(4))
-        dh = dh + g_hs[t]
-        tanh_c = xp.tanh(k.cells[t + 1])
-        dc += dh * o * (1 - tanh_c * tanh_c)
-        da[:, :n] = dc * cell * i * (1 - i)
-        da[:, n : 2 * n] = dc * k.cells[t] * f * (1 - f)
-        da[:, 2 * n : 3 * n] = dc * i * (1 - cell * cell)
-        da[:, 3 * n :] = dh * tanh_c * o * (1 - o)
-        dh = da @ k.w_hh
-        dc *= f
-    return d, dh, dc, _weight_gradient(xp, d, k.h0, k.hs)
+    hs, gates, tanh_c = k.hs, k.gates, k.tanh_cells
+    width, m = gates.shape[-1], tanh_c.shape[1]
+    g_hs, dc = _blocks(g[0], width), _blocks(g[1].astype(hs.dtype), width).copy()
+    # what a step multiplies by is made for all steps at once: factors of dc for g, i and f, of dh
+    # for o, and how much of dh goes into dc
+    cell, i, f, o = (gates[:, j * m : (j + 1) * m] for j in range(4))
+    factors = xp.subtract(1, gates)
+    factors *= gates  # σ' of i, f and o
+    factors[:, :m] = 1 - cell * cell
+    for j, factor in enumerate((i, cell, k.cells[:-1], tanh_c)):
+        factors[:, j * m : (j + 1) * m] *= factor
+    into_c = (1 - tanh_c * tanh_c) * o
+    d = xp.empty((*hs.shape[:2], 4 * hs.shape[2]), dtype=hs.dtype)
+    d_blocks = _blocks(d, width)
+    d_blocks = d_blocks.reshape(len(d), 4, m, *d_blocks.shape[2:])
+    factors = factors.reshape(len(d), 4, m, *factors.shape[2:])
+    w = _backward_blocks(_inner(xp, k.w_hh.astype(hs.dtype, copy=False), half=False), width)
+    dh = xp.zeros_like(dc)
+    for t in range(len(hs) - 1, -1, -1):
+        dh += g_hs[t]
+        dc += dh * into_c[t]
+        xp.multiply(factors[t, :3], dc, out=d_blocks[t, :3])
+        xp.multiply(factors[t, 3], dh, out=d_blocks[t, 3])
+        dh = _back(xp, d[t], w)
+        dc *= f[t]
+    dx, dw_ih, dw_hh, dbias = _gradients(xp, k, d, hs, _inner(xp, k.w_ih, half=False))
+    rows = [None if w is None else _outer(xp, w) for w in (dw_ih, dw_hh, dbias)]
+    dh0, dc0 = (x.swapaxes(0, 1).reshape(k.h0.shape) for x in (dh, dc))
+    return dx, dh0, dc0, *rows
 
 
 @lstm.reference_is
-def _lstm(x_proj: Any, h0: Any, c0: Any, w_hh: Any) -> Any:
-    h, c, w = h0, c0, transpose(w_hh)
+def _lstm(x: Any, h0: Any, c0: Any, w_ih: Any, w_hh: Any, bias: Any = None) -> Any:
+    h, c = h0, c0
     n = h0.shape[1]
     out = []
-    for t in range(len(x_proj)):
-        a = getitem(x_proj, t) + matmul(h, w)
+    for t in range(len(x)):
+        a = linear(getitem(x, t), w_ih, bias) + linear(h, w_hh)
         i, f, g, o = (a[:, j * n : (j + 1) * n] for j in range(4))
         c = sigmoid(f) * c + sigmoid(i) * tanh(g)
         h = sigmoid(o) * tanh(c)

@@ -185,16 +185,22 @@ def _conv(order: tuple[int, int, int]) -> tuple[_Rule, _Rule]:
 
 
 def _recurrent(call: _Call) -> Found:
-    steps, batch, gates = call.shapes[0]
-    return {(1, batch, call.shapes[-1][1], gates): steps}
+    (steps, batch, inputs), (gates, hidden) = call.shapes[0], call.shapes[-2]
+    found = _total((True, (1, steps * batch, inputs, gates)))
+    step = (1, batch, hidden, gates)
+    found[step] = found.get(step, 0) + steps
+    return found
 
 
 def _recurrent_back(call: _Call) -> Found:
-    (steps, batch, gates), hidden = call.shapes[0], call.shapes[-1][1]
-    found = {(1, batch, gates, hidden): steps}
-    if call.needs[-1]:
-        size = (1, gates, steps * batch, hidden)
-        found[size] = found.get(size, 0) + 1
+    (steps, batch, inputs), (gates, hidden) = call.shapes[0], call.shapes[-2]
+    found = _total(
+        (call.needs[0], (1, steps * batch, gates, inputs)),
+        (call.needs[-3], (1, gates, steps * batch, inputs)),
+        (call.needs[-2], (1, gates, steps * batch, hidden)),
+    )
+    step = (1, batch, gates, hidden)
+    found[step] = found.get(step, 0) + steps
     return found
 
 

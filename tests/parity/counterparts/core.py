@@ -98,16 +98,21 @@ def _attention(
     return weights @ v
 
 
-def _rnn(x: Any, h0: Any, w_hh: Any, nonlinearity: str = "tanh") -> Any:
-    size = h0.shape[-1]
-    weights = (torch.eye(size, dtype=x.dtype), w_hh)
+def _recurrent(run: Any, x: Any, states: Any, w_ih: Any, w_hh: Any, bias: Any) -> Any:
+    biases = () if bias is None else (bias, torch.zeros_like(bias))
+    weights = (w_ih, w_hh, *biases)
+    return run(x, states, weights, bias is not None, 1, 0.0, False, False, False)
+
+
+def _rnn(
+    x: Any, h0: Any, w_ih: Any, w_hh: Any, bias: Any = None, nonlinearity: str = "tanh"
+) -> Any:
     run = torch.rnn_tanh if nonlinearity == "tanh" else torch.rnn_relu
-    return run(x, h0[None], weights, False, 1, 0.0, False, False, False)[0]
+    return _recurrent(run, x, h0[None], w_ih, w_hh, bias)[0]
 
 
-def _lstm(x: Any, h0: Any, c0: Any, w_hh: Any) -> Any:
-    weights = (torch.eye(x.shape[-1], dtype=x.dtype), w_hh)
-    out, _, c = torch.lstm(x, (h0[None], c0[None]), weights, False, 1, 0.0, False, False, False)
+def _lstm(x: Any, h0: Any, c0: Any, w_ih: Any, w_hh: Any, bias: Any = None) -> Any:
+    out, _, c = _recurrent(torch.lstm, x, (h0[None], c0[None]), w_ih, w_hh, bias)
     return out, c[0]
 
 
