@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from . import machine, report
-from .peers import OURS, PEERS, PRODUCTS
+from .peers import OURS, PEERS, PRODUCTS, WORKERS
 from .turns import ROOT, disagreements, run_all
 from .workloads import QUICK, WORKLOADS, Workload
 
@@ -44,7 +44,7 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    others = [name for name in PEERS if name != OURS and name not in PRODUCTS]
+    others = [name for name in PEERS if name not in (OURS, WORKERS, *PRODUCTS)]
     parser.add_argument("workloads", nargs="*", help="names or patterns; all if none")
     parser.add_argument("--peers", nargs="*", choices=others, default=others, help="beside ours")
     parser.add_argument("--quick", action="store_true", help="toy settings, a few steps")
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     facts = machine.describe()
     results = run_all(
         chosen(options.workloads, options.quick),
-        [OURS, *options.peers, *PRODUCTS],
+        [OURS, WORKERS, *options.peers, *PRODUCTS],
         options.rounds,
         options.steps,
         options.seconds,
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"NOT THE SAME WORK: {line}")
     for path in report.save(results, facts, options.out):
         print(f"wrote {path}")
-    failed = [r for r in results if r.peer == OURS and r.absent is not None]
+    failed = [r for r in results if r.peer in (OURS, WORKERS) and r.absent is not None]
     return 1 if failed else 0
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import machine, report
-from benchmarks.peers import EAGER, OURS, PRODUCTS
+from benchmarks.peers import EAGER, OURS, PRODUCTS, WORKERS
 from benchmarks.turns import disagreements, measure
 from benchmarks.workloads import WORKLOADS
 
@@ -32,7 +32,7 @@ def main() -> None:
     options = parser.parse_args()
     name = f"gpt-{options.setting}" + ("-dropout" if options.dropout else "")
     workload = next(workload for workload in WORKLOADS if workload.name == name)
-    peers = [OURS, EAGER, *PRODUCTS]
+    peers = [OURS, WORKERS, EAGER, *PRODUCTS]
     unlimited = float("inf")
     results = measure(workload, peers, options.rounds, options.steps, unlimited, options.threads)
     print(", ".join(f"{key} {value}" for key, value in machine.describe().items()))

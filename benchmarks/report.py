@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .peers import EAGER, OURS, PRODUCTS
+from .peers import EAGER, OURS, PRODUCTS, WORKERS
 from .turns import Result
 
 HEADER = (
@@ -149,7 +149,7 @@ def write_chart(results: list[Result], machine: dict[str, str], path: Path) -> N
         shown = [r for r in group if r.peer not in PRODUCTS]
         medians = [1e3 * r.median for r in shown]
         spread = [[1e3 * abs(r.median - r.quartiles[i]) for r in shown] for i in (0, 1)]
-        colours = ["tab:orange" if r.peer == OURS else "tab:gray" for r in shown]
+        colours = ["tab:orange" if r.peer in (OURS, WORKERS) else "tab:gray" for r in shown]
         bars = axis.barh([r.peer for r in shown], medians, xerr=spread, color=colours)
         axis.bar_label(bars, labels=[duration(r.median) for r in shown], padding=3, fontsize=8)
         axis.invert_yaxis()

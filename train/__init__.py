@@ -5,6 +5,7 @@ from .clip import clip_grad_norm
 from .config import ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, load_text
 from .optim import SGD, Adam, AdamW, Optimizer, param_groups
+from .parallel import DataParallel, WorkerError
 from .plot import plot_losses
 from .sample import load_model, sample_text, stream_text
 from .schedule import CosineWarmup
@@ -19,12 +20,14 @@ __all__ = [
     "ConfigError",
     "CosineWarmup",
     "DataError",
+    "DataParallel",
     "Optimizer",
     "SGD",
     "TokenStream",
     "TrainConfig",
     "Trainer",
     "TrainingError",
+    "WorkerError",
     "clip_grad_norm",
     "default_corpus",
     "load_model",

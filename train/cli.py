@@ -45,13 +45,14 @@ def run(args: list[str]) -> int:
     """Run the command line; returns the exit code."""
     from .checkpoint import CheckpointError
     from .data import DataError
+    from .parallel import WorkerError
     from .trainer import TrainingError
 
     try:
         return app(args=args, prog_name="tinytensor", standalone_mode=False) or 0
     except (ConfigError, DataError, CheckpointError) as error:
         return fail(str(error))
-    except TrainingError as error:
+    except (TrainingError, WorkerError) as error:
         return fail(str(error), code=1)
     except (KeyboardInterrupt, typer.Abort):
         return fail("interrupted", code=130)

@@ -52,6 +52,7 @@ class TrainConfig:
 
     steps: int = setting(3000, "Training steps", 1)
     batch_size: int = setting(12, "Blocks in a batch", 1)
+    workers: int = setting(1, "Processes that share each batch", 1)
     accumulate: int = setting(1, "Batches whose gradients are averaged for one step", 1)
     optimizer: str = setting("adamw", "adamw or sgd")
     lr: float = setting(1e-3, "Learning rate at its peak", 0.0)
@@ -84,6 +85,11 @@ class TrainConfig:
         if self.min_lr is not None and self.min_lr > self.lr:
             raise ConfigError(
                 f"min_lr: expected at most lr = {self.lr}, got {self.min_lr}; set both"
+            )
+        if self.workers > 1 and self.device != "cpu":
+            raise ConfigError(
+                f"workers: expected 1 with device {self.device}, got {self.workers}; "
+                "processes share the cores of a CPU"
             )
 
     def model_settings(self) -> dict[str, Any]:

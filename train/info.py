@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 import platform
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 from .. import __version__, cuda
 from .checkpoint import load, locate
@@ -39,18 +39,13 @@ def environment_facts() -> dict[str, str]:
 
 def blas() -> str:
     """The matrix library of NumPy and, where threadpoolctl can tell, its kernel and threads."""
-    try:
-        threadpool_info = importlib.import_module("threadpoolctl").threadpool_info
-    except ImportError:
-        pass
-    else:
-        for pool in threadpool_info():
-            if pool.get("user_api") == "blas":
-                kernel = pool.get("architecture", "unknown kernel")
-                return (
-                    f"{pool.get('internal_api')} {pool.get('version')}, {kernel}, "
-                    f"{pool.get('num_threads')} threads"
-                )
+    for pool in threadpool_info():
+        if pool.get("user_api") == "blas":
+            kernel = pool.get("architecture", "unknown kernel")
+            return (
+                f"{pool.get('internal_api')} {pool.get('version')}, {kernel}, "
+                f"{pool.get('num_threads')} threads"
+            )
     try:
         config: Any = np.show_config(mode="dicts")
         library = config["Build Dependencies"]["blas"]

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..device import device_of
 from ..tensor import Tensor
+from ..version import user_line
 
 if TYPE_CHECKING:
     from ..nn import Module
@@ -104,7 +105,8 @@ class Optimizer:
                 raise ValueError(f"{name}: expected a number >= 0, got {value!r}")
 
     def update(self, p: Any, g: Any, scratch: Any, *state: Any, xp: Any, **numbers: Any) -> None:
-        """Update one piece: 1-D arrays ``p`` and ``state`` in place, gradient ``g`` only read."""
+        """Update one piece: ``p`` and ``state`` in place, with the gradient ``g``, which is only
+        read; all of one shape, as is ``scratch``, which may be written to."""
         raise TypeError(f"{type(self).__name__} defines no update(...)")
 
     def numbers(self, group: dict[str, Any], step: int) -> dict[str, Any]:
@@ -137,35 +139,52 @@ class Optimizer:
             share: (i, n) updates only the i-th of n equal parts of all numbers, for processes that
                 divide the work among them.
         """
-        given = [(p, g) for g in self.groups for p in g["params"] if p.grad is not None]
-        for (p, group), part in zip(given, shares([p.size for p, _ in given], *share), strict=True):
-            self._step(p, group, part)
+        where = user_line()
+        given = [(p, g) for g in self.groups for p in g["params"] if p._grad is not None]
+        parts: list[slice] | None = None
+        if share[1] > 1:
+            parts = shares([p.size for p, _ in given], *share)
+        known: dict[Any, dict[str, Any]] = {}  # numbers are the same for most of a group
+        for i, (p, group) in enumerate(given):
+            state = self.state.setdefault(id(p), {"step": 0})
+            state["step"] += 1
+            key = id(group), state["step"]
+            if key not in known:
+                known[key] = self.numbers(group, state["step"])
+            self._step(p, group, state, known[key], None if parts is None else parts[i])
+            p.version.bump(where)
 
-    def _step(self, p: Tensor, group: dict[str, Any], part: slice) -> None:
-        device, xp = p.device, p.device.xp
-        g = p.grad.data  # type: ignore[union-attr]
-        if g.shape != p.shape:
+    def _step(
+        self,
+        p: Tensor,
+        group: dict[str, Any],
+        state: dict[str, Any],
+        numbers: dict[str, Any],
+        part: slice | None,
+    ) -> None:
+        data, g = p.data, p.grad.data  # type: ignore[union-attr]
+        if g.shape != data.shape:
             raise ValueError(f"grad: expected the parameter's shape {p.shape}, got {g.shape}")
-        state = self.state.setdefault(id(p), {"step": 0})
-        state["step"] += 1
-        numbers = self.numbers(group, state["step"])
-        arrays: list[Any] = [self._slot(p, state, name) for name in self.slots_of(group)]
-        data = p.data
+        device = p.device
+        xp = device.xp
+        names = self.slots_of(group)
+        arrays = [self._slot(p, state, name) for name in names] if names else []
         if not data.flags.c_contiguous:
             data = p.data = xp.ascontiguousarray(data)
-        flat: list[Any] = [a.reshape(-1)[part] for a in (data, g, *arrays)]
-        size = flat[0].size
-        piece = PIECE if xp is np else size  # a GPU wants few large launches
-        scratch = self._scratch.get((device.name, data.dtype))
-        if scratch is None or scratch.size < min(piece, size):
-            scratch = xp.empty(min(piece, size), dtype=data.dtype)
-            self._scratch[device.name, data.dtype] = scratch
-        for start in range(0, size, max(piece, 1)):
+        size = data.size
+        piece = min(PIECE, size) if xp is np else size  # a GPU wants few large launches
+        scratch = self._scratch.get((device, data.dtype))
+        if scratch is None or scratch.size < piece:
+            scratch = self._scratch[device, data.dtype] = xp.empty(piece, dtype=data.dtype)
+        if size <= piece and part is None:
+            self.update(data, g, scratch[:size].reshape(data.shape), *arrays, xp=xp, **numbers)
+            return
+        flat = [a.reshape(-1) for a in (data, g, *arrays)]
+        if part is not None:
+            flat = [a[part] for a in flat]
+        for start in range(0, flat[0].size, max(piece, 1)):
             values, grad, *rest = (a[start : start + piece] for a in flat)
-            self.update(
-                values, grad, scratch[: values.size], *rest, xp=xp, **numbers
-            )
-        p.bump_version()
+            self.update(values, grad, scratch[: values.size], *rest, xp=xp, **numbers)
 
     def _slot(self, p: Tensor, state: dict[str, Any], name: str) -> Any:
         """A state array on the parameter's device and of its dtype, zeros at first."""

@@ -1,35 +1,37 @@
 """Data parallelism: several processes share each batch, and the update that follows.
 
-Every process runs the model on a part of the batch, its matrix products on one thread. NumPy's
-elementwise work, which would use a single core, so goes on on all of them; threads in one process
-would wait for Python's interpreter lock half of the time. The processes are forked, so they start
-with the model as it is; parameters, gradients and the optimiser's state lie in memory that they
-share, and each updates a part of the parameters (as in ZeRO: Rajbhandari et al. 2019,
-arXiv:1910.02054).
+Every process runs the model on a part of the batch, its matrix products on its share of the cores.
+NumPy's elementwise work, which would use a single core, so goes on on all of them; threads in one
+process would wait for Python's interpreter lock half of the time. The processes are forked, so they
+start with the model as it is; parameters, gradients and the optimiser's state lie in memory that
+they share, and each updates a part of the parameters (as in ZeRO: Rajbhandari et al. 2019,
+arXiv:1910.02054). Here are the processes; what each of them does is in ``share.py``.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
-import mmap
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.util import Finalize
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from .. import random, tensor
+from .. import random
 from ..models import LanguageModel
-from ..tensor import Tensor, make
-from .optim import Optimizer, shares
+from ..tensor import Tensor
+from .optim import Optimizer
+from .share import Share
 
 #: seconds that a process waits for the others awake, which saves it the time to wake up
 _AWAKE = 0.002
@@ -41,9 +43,11 @@ class WorkerError(RuntimeError):
 
 
 def why_not() -> str | None:
-    """Why several processes cannot share the work on this system, or None if they can."""
+    """Why several processes cannot share the work here, or None if they can."""
     if sys.platform != "linux":
         return f"needs Linux, where processes can be forked safely; this is {sys.platform}"
+    if multiprocessing.current_process().daemon:
+        return "this is a daemonic process, which multiprocessing allows no processes of its own"
     return None
 
 
@@ -52,96 +56,6 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-class _Arrays:
-    """Arrays like the given ones, zeros, in memory that forked processes share."""
-
-    def __init__(self, like: Sequence[Any], copies: int):
-        sizes = [-(-a.nbytes // 64) * 64 for a in like]  # each begins at a cache line
-        self.memory = mmap.mmap(-1, max(1, copies * sum(sizes)))
-        starts = np.cumsum([0, *sizes * copies])
-        arrays = [
-            np.frombuffer(self.memory, a.dtype, a.size, int(start)).reshape(a.shape)
-            for a, start in zip([*like] * copies, starts)
-        ]
-        self.copies = [arrays[i * len(like) : (i + 1) * len(like)] for i in range(copies)]
-
-
-class _Share:
-    """What one process does; its ``rank`` is 0 in the process that forked the others.
-
-    The methods are called in every process, in the same order.
-    """
-
-    def __init__(self, model: LanguageModel[Any], optimizer: Optimizer, workers: int):
-        self.model, self.optimizer, self.workers, self.rank = model, optimizer, workers, 0
-        self.params = list(optimizer.parameters())
-        like = [p.data for p in self.params]
-        self.values = _Arrays(like, 1).copies[0]
-        self.grads = _Arrays(like, workers).copies
-        self.has_grad = np.frombuffer(mmap.mmap(-1, workers * len(like)), np.uint8)
-        self.has_grad = self.has_grad.reshape(workers, len(like))
-        self.adopt()
-        groups = [g for g in optimizer.groups for _ in g["params"]]
-        names = [optimizer.slots_of(group) for group in groups]
-        slots = [
-            (p, name) for p, own in zip(self.params, names, strict=True) for name in own
-        ]
-        states = _Arrays([p.data for p, _ in slots], 1).copies[0]
-        for (p, name), array in zip(slots, states, strict=True):
-            state = optimizer.state.setdefault(id(p), {"step": 0})
-            if name in state:
-                array[...] = state[name]
-            state[name] = array
-
-    def adopt(self) -> None:
-        """Move parameters that are not in the shared memory there (at first all of them)."""
-        for p, value in zip(self.params, self.values, strict=True):
-            if p.data is not value:
-                value[...] = p.data
-                p.data = value
-
-    def backward(self, ids: Any, targets: Any, weight: float, seed: int | None) -> float:
-        """Add the gradients of ``weight`` times the loss to those of this process."""
-        if not len(ids):
-            return 0.0
-        if seed is not None:
-            random.generator("dropout").manual_seed(seed)
-        loss = self.model(ids, targets)[1]
-        loss.backward(tensor(weight, dtype=loss.dtype))
-        return float(loss.item()) * weight
-
-    def publish(self) -> None:
-        """Let the others see the gradients of this process."""
-        for i, (p, array) in enumerate(zip(self.params, self.grads[self.rank], strict=True)):
-            grad = p._grad
-            self.has_grad[self.rank, i] = grad is not None
-            array[...] = 0 if grad is None else grad.data
-
-    def add_up(self) -> float:
-        """Add up this process's share of all gradients; returns the sum of their squares."""
-        total = 0.0
-        parts = shares([p.size for p in self.params], self.rank, self.workers)
-        given = self.has_grad.any(axis=0)
-        for i, (p, part) in enumerate(zip(self.params, parts, strict=True)):
-            mine, *others = (of_rank[i].reshape(-1)[part] for of_rank in self.grads)
-            for other in others:
-                mine += other
-            total += float(np.dot(mine, mine))
-            p._grad = make(self.grads[0][i]) if given[i] else None
-        return total
-
-    def update(self, scale: float, settings: list[dict[str, Any]]) -> None:
-        """Update this process's share of the parameters with ``scale`` times the gradients."""
-        for group, values in zip(self.optimizer.groups, settings, strict=True):
-            group.update(values)
-        if scale != 1.0:
-            parts = shares([p.size for p in self.params], self.rank, self.workers)
-            for grad, part in zip(self.grads[0], parts, strict=True):
-                grad.reshape(-1)[part] *= scale
-        self.optimizer.step((self.rank, self.workers))
-        self.optimizer.zero_grad()
 
 
 class DataParallel:
@@ -154,14 +68,15 @@ class DataParallel:
             norm = parallel.reduce()                 # now every p.grad is that of the whole batch
             parallel.update(max_norm=1.0)            # clipping, optimiser, zero_grad
 
-    Until ``close`` the parameters and the state of the optimiser lie in shared memory: write to
-    them in place, and only between steps; load a state dict of the optimiser before. Sums are
-    formed in another order than in one process, so results differ by rounding; dropout in the other
-    processes draws from streams that are seeded from the generator "dropout".
+    Sums are formed in another order than in one process, so results differ by rounding; dropout in
+    the other processes draws from streams that are seeded from the generator "dropout". Between the
+    calls the model, its gradients and the optimiser are used as ever: evaluated, saved, loaded.
+    What else changes in the model (hooks, which parameters are frozen) the other processes don't
+    see; make a new one then. They end with ``close``, with this object and with this process.
 
     Args:
-        model: a language model on the CPU.
-        optimizer: of its parameters.
+        model: a language model on the CPU, whose loss is the mean over targets that are not -100.
+        optimizer: of its parameters; gradients of others are not added up.
         workers: number of processes, this one included: at most the number of cores is sensible.
 
     Raises:
@@ -174,29 +89,55 @@ class DataParallel:
             raise ValueError(f"workers: expected an integer >= 1, got {workers!r}")
         if workers > 1 and why_not() is not None:
             raise OSError(f"workers: {workers} processes: {why_not()}")
-        if any(p.device.name != "cpu" for p in optimizer.parameters()):
+        if any(p.device.name != "cpu" for p in [*optimizer.parameters(), *model.parameters()]):
             raise ValueError("workers: parameters on a GPU cannot be shared among processes")
         self.workers = workers
-        self._share = _Share(model, optimizer, workers)
+        self._norm = 0.0
+        self._share = Share(model, optimizer, workers)
         self._awake = _AWAKE if workers <= cores() else 0.0
-        self._limits = threadpool_limits(max(1, cores() // workers), user_api="blas")
         self._pipes: list[Connection] = []
         self._processes: list[Any] = []
+        blas = ThreadpoolController().select(user_api="blas")
+        own = [library.num_threads for library in blas.lib_controllers]
+        threads = min([max(1, cores() // workers), *own])
+        # runs once: called by close, when this object is dropped, or when Python ends
+        parts = (self._pipes, self._processes, blas.limit(limits=threads))
+        self._end = Finalize(self, _end, parts, exitpriority=0)
+        try:
+            for rank in range(1, workers):
+                self._start(rank, threads)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, rank: int, threads: int) -> None:
         context = multiprocessing.get_context("fork")
-        for rank in range(1, workers):
-            ours, theirs = context.Pipe()
-            arguments = (self._share, rank, theirs, [*self._pipes, ours], self._awake)
-            process = context.Process(target=_serve, args=arguments, daemon=True)
-            with warnings.catch_warnings():
+        ours, theirs = context.Pipe()
+        # A copy of our end in another process would keep the pipe open when this one is killed.
+        inherited = [*self._pipes, ours]
+        self._pipes.append(ours)
+        arguments = (self._share, rank, theirs, inherited, self._awake, threads)
+        process = context.Process(target=_serve, args=arguments, daemon=True)
+        # Ctrl-C reaches all processes, but the first one decides: the others are born deaf to it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        try:
+            with theirs, warnings.catch_warnings():
                 # Python warns of threads that hold a lock; BLAS libraries look after theirs
                 warnings.simplefilter("ignore", DeprecationWarning)
                 process.start()
-            theirs.close()
-            self._pipes.append(ours)
             self._processes.append(process)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the other processes are gone: after ``close``, an interrupt or a WorkerError."""
+        return not self._end.still_active()
 
     def backward(self, ids: Any, targets: Any, scale: float = 1.0) -> float:
         """Forward and backward of a batch; gradients add up in each process until ``reduce``.
+
+        Where it raises what the model raised, in whichever process, all gradients are forgotten.
 
         Args:
             ids, targets: as :meth:`LanguageModel.forward` takes them, NumPy arrays or Tensors.
@@ -204,56 +145,71 @@ class DataParallel:
 
         Returns:
             The mean loss of the batch, not scaled.
+
+        Raises:
+            WorkerError: a process has died (so do the other methods). RuntimeError: it is closed.
         """
         x, y = (a.numpy() if isinstance(a, Tensor) else np.asarray(a) for a in (ids, targets))
         parts = list(zip(np.array_split(x, self.workers), np.array_split(y, self.workers)))
         counts = [int((part != _IGNORED).sum()) for _, part in parts]
-        weights = [scale * count / max(1, sum(counts)) for count in counts]
+        total = sum(counts)
         drawn = random.generator("dropout").integers(0, 2**62, self.workers - 1)
-        seeds = [None, *(int(seed) for seed in drawn)]
-        arguments = [(*part, w, seed) for part, w, seed in zip(parts, weights, seeds, strict=True)]
+        seeds = [0, *drawn.tolist()]  # the first process goes on with its own stream
+        training = self._share.model.training
+        arguments = [
+            (*part, count / max(1, total), scale, seed, training)
+            for part, count, seed in zip(parts, counts, seeds, strict=True)
+        ]
         losses = self._everywhere("backward", arguments)
-        return math.fsum(losses) / scale if sum(counts) else math.nan
+        return math.fsum(losses) if total else math.nan
 
     def reduce(self) -> float:
         """Add up the gradients of all processes; returns their joint norm."""
-        self._everywhere("publish")
-        return math.sqrt(math.fsum(self._everywhere("add_up")))
+        self._norm = math.sqrt(math.fsum(self._everywhere("add_up", [()] * self.workers)))
+        self._share.reduced()
+        return self._norm
 
-    def update(self, max_norm: float = math.inf, norm: float = 0.0) -> None:
-        """Scale the gradients so that their joint norm, ``norm``, is at most ``max_norm``; let the
-        optimiser update the parameters; forget the gradients."""
+    def update(self, max_norm: float = math.inf, norm: float | None = None) -> None:
+        """Clip the gradients, let the optimiser update the parameters, forget the gradients.
+
+        Args:
+            max_norm: > 0; the gradients are scaled so that their joint norm is at most this.
+            norm: their joint norm now; None takes what ``reduce`` returned.
+        """
+        if not max_norm > 0:
+            raise ValueError(f"max_norm: expected a number > 0, got {max_norm!r}")
+        self._ready("update")
+        if self._share.has_grad[1:].any():
+            raise RuntimeError("update: call reduce() first, it adds up the gradients")
+        scale = max_norm / ((self._norm if norm is None else norm) + 1e-6)
         settings = [
             {key: value for key, value in group.items() if key != "params"}
             for group in self._share.optimizer.groups
         ]
-        scale = min(1.0, max_norm / (norm + 1e-6))
-        self._everywhere("update", [(scale, settings)] * self.workers)
+        steps = self._share.states()
+        self._everywhere("update", [(scale, settings, steps)] * self.workers)
 
-    def _everywhere(self, name: str, arguments: Sequence[tuple[Any, ...]] | None = None) -> Any:
-        """Call a method of :class:`_Share` in every process; returns what they return."""
-        if arguments is None:
-            arguments = [()] * self.workers
+    def _ready(self, name: str) -> None:
+        if self.closed:
+            raise RuntimeError(f"{name}: the processes have ended; make a new DataParallel")
         self._share.adopt()
+
+    def _everywhere(self, name: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Call a method of :class:`Share` in every process; returns what they return."""
+        self._ready(name)
         try:
             for rank, pipe in enumerate(self._pipes, 1):
                 self._talk(rank, pipe.send, (name, arguments[rank]))
-            failed: Exception | None = None
-            results = []
-            try:
-                results.append(getattr(self._share, name)(*arguments[0]))
-            except Exception as error:
-                failed = error
+            results = [_attempt(self._share, name, arguments[0])]
             for rank, pipe in enumerate(self._pipes, 1):
-                result = self._talk(rank, _receive, pipe, self._awake)
-                if isinstance(result, Exception):
-                    failed = failed or result
-                results.append(result)
+                results.append(self._talk(rank, _receive, pipe, self._awake))
         except BaseException:  # interrupted in the middle: nobody knows who waits for what
             self.close()
             raise
-        if failed is not None:
-            raise failed
+        for result in results:
+            if isinstance(result, Exception):
+                self._share.forget()
+                raise result
         return results
 
     def _talk(self, rank: int, do: Callable[..., Any], *arguments: Any) -> Any:
@@ -270,21 +226,23 @@ class DataParallel:
 
     def close(self) -> None:
         """End the other processes; the model and the optimiser stay as they are."""
-        for pipe in self._pipes:
-            pipe.close()
-        for process in self._processes:
-            process.join(1.0)
-            if process.is_alive():
-                process.kill()
-                process.join()
-        self._pipes, self._processes = [], []
-        self._limits.restore_original_limits()
+        if not self.closed:
+            self._end()
+            self._share.release()
 
     def __enter__(self) -> DataParallel:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _attempt(share: Share, name: str, arguments: tuple[Any, ...]) -> Any:
+    """What a method returns, or the exception that it raises."""
+    try:
+        return getattr(share, name)(*arguments)
+    except Exception as error:
+        return error
 
 
 def _receive(pipe: Connection, awake: float) -> Any:
@@ -296,21 +254,45 @@ def _receive(pipe: Connection, awake: float) -> Any:
     return pipe.recv()
 
 
+def _portable(error: Exception, rank: int) -> Exception:
+    """The exception with a note where it came from; another one if it can't go through a pipe."""
+    note = "".join(["in worker ", str(rank), ":\n", *traceback.format_exception(error)])
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        error = RuntimeError(f"{type(error).__name__}: {error}")
+    error.add_note(note)
+    return error
+
+
 def _serve(
-    share: _Share, rank: int, pipe: Connection, inherited: list[Connection], awake: float
+    share: Share,
+    rank: int,
+    pipe: Connection,
+    inherited: list[Connection],
+    awake: float,
+    threads: int,
 ) -> None:
     """The other processes' work: do what the first one asks, until it is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the first one decides
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for other in inherited:
         other.close()
     share.rank = rank
-    threadpool_limits(max(1, cores() // share.workers), user_api="blas")
-    with contextlib.suppress(EOFError, OSError):
+    threadpool_limits(threads, user_api="blas")
+    try:
         while True:
-            name, arguments = _receive(pipe, awake)
-            try:
-                result = getattr(share, name)(*arguments)
-            except Exception as error:
-                result = error
-            pipe.send(result)
+            result = _attempt(share, *_receive(pipe, awake))
+            pipe.send(_portable(result, rank) if isinstance(result, Exception) else result)
+    except (EOFError, OSError):
+        pass  # the first process has closed the pipe, or has ended
+
+
+def _end(pipes: list[Connection], processes: list[Any], limits: Any) -> None:
+    """Close the pipes, at which the processes end by themselves; kill those that take too long."""
+    for pipe in pipes:
+        pipe.close()
+    limits.restore_original_limits()
+    for process in processes:
+        process.join(1.0)
+        if process.is_alive():
+            process.kill()
+            process.join()

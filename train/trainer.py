@@ -3,7 +3,8 @@
 A run that is stopped at any step and resumed from its checkpoint is bit for bit the run that was
 never stopped: the same parameters, optimiser state and losses. All that training reads is in the
 checkpoint (the generators' states among it), validation draws nothing from training's generators,
-and a validation that was due when the stop came is made first thing after it.
+and a validation that was due when the stop came is made first thing after it. The same holds where
+several processes share each batch (``config.workers``), as long as their number stays.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from .config import MODEL_FIELDS, ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, fingerprint, load_text
 from .history import History, Log
 from .optim import SGD, AdamW, Optimizer, param_groups
+from .parallel import DataParallel, WorkerError, why_not
 from .plot import plot_losses
 from .progress import Report
 from .sample import restore_model, sample_text
@@ -90,6 +92,8 @@ class Trainer:
         """All that comes before the model. A given tokenizer must fit the text."""
         if config.device == "cuda" and cuda.why_not():
             raise ConfigError(cuda.why_not())
+        if config.workers > 1 and why_not() is not None:
+            raise ConfigError(f"workers: expected 1 here, got {config.workers}; {why_not()}")
         if text is None:
             text = load_text(config.data) if config.data else default_corpus()
         if not text:
@@ -127,6 +131,7 @@ class Trainer:
         else:
             self.optimizer = AdamW(groups, config.lr, (config.beta1, config.beta2))
         self._log: Log | None = None
+        self._parallel: DataParallel | None = None
 
     @classmethod
     def resume(
@@ -141,7 +146,8 @@ class Trainer:
         Args:
             path: the checkpoint, or the folder of its run.
             changes: settings that differ from now on, such as ``{"steps": 5000}``. The model's
-                can't change.
+                can't change. With other ``workers`` the losses differ by rounding, and dropout
+                draws other numbers.
             text, report: as in the constructor.
 
         Raises:
@@ -205,7 +211,9 @@ class Trainer:
 
         Raises:
             TrainingError: the loss is not finite any more.
+            WorkerError: one of several processes has died.
             CheckpointError: a checkpoint could not be written.
+            ConfigError: the folder cannot be written to, or the processes not be started.
         """
         if stop is None:
             with Stop() as stop:
@@ -220,9 +228,10 @@ class Trainer:
                     f"out: cannot write to {self.folder}: {error.strerror or error}"
                 ) from None
             remove_leftovers(self.folder)
-        self.report.start(self)
         saved_at = None
         try:
+            self._start_workers()
+            self.report.start(self)
             while True:
                 if self._validation_due() and not self._validate(stop):
                     break
@@ -234,7 +243,10 @@ class Trainer:
                     self.save()
             # Once more also where the last one is of this step: a validation may have come since.
             saved_at = self.save()
+        except WorkerError as error:
+            raise WorkerError(f"step {self.step + 1}: {error}{self._last_checkpoint()}") from None
         finally:
+            self.close()
             self.report.close()
             if self._log is not None:
                 self._log.close()
@@ -244,8 +256,13 @@ class Trainer:
         return self.step >= config.steps and self.history.validated == self.step
 
     def train_step(self) -> float:
-        """One step: batches, gradients, clipping, update. Returns the loss before the update."""
+        """One step: batches, gradients, clipping, update. Returns the loss before the update.
+
+        With several ``workers`` their processes are started if need be, and stay for the next step
+        until :meth:`close`, or the end of :meth:`run`.
+        """
         config = self.config
+        parallel = self._start_workers()
         started = time.perf_counter()
         lr = self.schedule(self.step)
         self.optimizer.lr = lr
@@ -253,20 +270,29 @@ class Trainer:
         total = 0.0
         for _ in range(config.accumulate):
             x, y = self.data.batch(config.batch_size)
+            if parallel is not None:
+                total += parallel.backward(x, y, 1.0 / config.accumulate)
+                continue
             loss = self.model(x, y)[1]
             total += loss.item()
             (loss if config.accumulate == 1 else loss * (1.0 / config.accumulate)).backward()
             del loss  # and with it the graph, before the next one is made
         mean = total / config.accumulate
-        norm = clip_grad_norm(self.optimizer.parameters(), config.clip or math.inf)
+        limit = config.clip or math.inf
+        if parallel is not None:
+            norm = parallel.reduce()
+        else:
+            norm = clip_grad_norm(self.optimizer.parameters(), limit)
         if not (math.isfinite(mean) and math.isfinite(norm)):
-            where = "" if self.folder is None else f"; the last checkpoint is in {self.folder}"
             raise TrainingError(
                 f"step {self.step + 1}: loss {mean}, norm of the gradient {norm}; a lower lr "
-                f"(now {lr:.2g}) or clip may help{where}"
+                f"(now {lr:.2g}) or clip may help{self._last_checkpoint()}"
             )
-        self.optimizer.step()
-        self.optimizer.zero_grad()
+        if parallel is not None:
+            parallel.update(limit, norm)
+        else:
+            self.optimizer.step()
+            self.optimizer.zero_grad()
         self.step += 1
         self.history.train.append(mean)
         seconds = time.perf_counter() - started
@@ -274,6 +300,27 @@ class Trainer:
         if self._log is not None:
             self._log.write(self.step, loss=mean, lr=lr, grad_norm=norm, seconds=round(seconds, 5))
         return mean
+
+    def _start_workers(self) -> DataParallel | None:
+        """The processes that share each batch, started unless they are there; None for only one."""
+        workers = self.config.workers
+        if workers > 1 and (self._parallel is None or self._parallel.closed):
+            try:
+                self._parallel = DataParallel(self.model, self.optimizer, workers)
+            except OSError as error:
+                raise ConfigError(
+                    f"workers: cannot start {workers} processes: {error.strerror or error}"
+                ) from None
+        return self._parallel
+
+    def close(self) -> None:
+        """End the processes that :meth:`train_step` has started with several ``workers``."""
+        if self._parallel is not None:
+            self._parallel.close()
+            self._parallel = None
+
+    def _last_checkpoint(self) -> str:
+        return "" if self.folder is None else f"; the last checkpoint is in {self.folder}"
 
     def evaluate(self, limit: int | None = None, stop: Stop | None = None) -> float | None:
         """Mean loss over the validation split in consecutive blocks; nothing random is drawn.

@@ -38,6 +38,8 @@ class Peer:
 
 
 OURS = "tinytensor"
+#: ours with a process for each core
+WORKERS = "tinytensor workers"
 EAGER = "torch"
 #: what the matrix products of one step take alone; their sum is the floor of a step
 PRODUCTS = ("matmul weights", "matmul time")
@@ -47,6 +49,7 @@ PEERS = {
     peer.name: peer
     for peer in [
         Peer(OURS, "ours", "tinytensor", _ALL),
+        Peer(WORKERS, "workers", "tinytensor", ("GPT", "Recurrent")),
         Peer(EAGER, "torch_eager", "torch", _ALL),
         Peer("torch.compile", "torch_compiled", "torch", ("GPT",), quick=False),
         Peer("jax", "jax_jit", "jax", ("GPT", "MLP", "Moons")),

@@ -14,9 +14,14 @@ from tinytensor.train import SGD, AdamW, clip_grad_norm, param_groups
 from .. import workloads as w
 
 
+def adamw(model: Any) -> AdamW:
+    """The optimiser of all language models."""
+    return AdamW(param_groups(model, w.DECAY), lr=w.LR, betas=w.BETAS, eps=w.EPS)
+
+
 def _language_model(model: Any, s: w.GPT | w.Recurrent) -> Callable[[], float]:
     """Forward, backward, clipping, AdamW."""
-    optimizer = AdamW(param_groups(model, w.DECAY), lr=w.LR, betas=w.BETAS, eps=w.EPS)
+    optimizer = adamw(model)
     params = list(model.parameters())
     draw = w.batches(s)
 
@@ -31,7 +36,8 @@ def _language_model(model: Any, s: w.GPT | w.Recurrent) -> Callable[[], float]:
     return step
 
 
-def _gpt_model(s: w.GPT) -> Any:
+def gpt_model(s: w.GPT) -> Any:
+    """With the starting weights."""
     model = models.build(
         "gpt",
         vocab_size=s.vocab,
@@ -48,11 +54,11 @@ def _gpt_model(s: w.GPT) -> Any:
 
 def gpt(s: w.GPT) -> Callable[[], float]:
     """See :class:`benchmarks.workloads.GPT`."""
-    return _language_model(_gpt_model(s), s)
+    return _language_model(gpt_model(s), s)
 
 
-def recurrent(s: w.Recurrent) -> Callable[[], float]:
-    """See :class:`benchmarks.workloads.Recurrent`."""
+def recurrent_model(s: w.Recurrent) -> Any:
+    """With the starting weights."""
     model = models.build(
         s.cell,
         vocab_size=s.vocab,
@@ -62,7 +68,12 @@ def recurrent(s: w.Recurrent) -> Callable[[], float]:
         n_hidden=s.width,
     )
     model.load_state_dict(w.recurrent_weights(s))
-    return _language_model(model, s)
+    return model
+
+
+def recurrent(s: w.Recurrent) -> Callable[[], float]:
+    """See :class:`benchmarks.workloads.Recurrent`."""
+    return _language_model(recurrent_model(s), s)
 
 
 def _dense(*widths: int) -> list[Any]:
@@ -112,7 +123,7 @@ def moons(s: w.Moons) -> Callable[[], float]:
 
 def generation(s: w.Generation) -> Callable[[], float]:
     """See :class:`benchmarks.workloads.Generation`."""
-    model = _gpt_model(s.model)
+    model = gpt_model(s.model)
     prompt = np.arange(s.prompt) % s.vocab
     return lambda: float(model.generate(prompt, s.tokens, temperature=0)[s.prompt :].mean())
 

@@ -27,6 +27,8 @@ from tinytensor.train.config import MODEL_FIELDS, load_toml
         ({"beta2": 1.0}, "beta2: expected a number below 1"),
         ({"model": "cnn"}, "model: expected one of gpt, lstm, rnn, got 'cnn'"),
         ({"device": "tpu"}, "device: expected one of cpu, cuda"),
+        ({"workers": 0}, "workers: expected at least 1, got 0"),
+        ({"workers": 2, "device": "cuda"}, "workers: expected 1 with device cuda, got 2"),
         ({"lr": 1e-3, "min_lr": 1e-2}, "min_lr: expected at most lr = 0.001, got 0.01"),
     ],
 )
