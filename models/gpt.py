@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import operations, random
+from .. import operations
 from ..nn import (
     Dropout,
     Embedding,
@@ -95,16 +95,16 @@ class CausalSelfAttention(Module):
 
     def forward(self, x: Tensor, past: KeyValues | None = None) -> Tensor:
         """(batch, time, n_embd) -> the same; with ``past``, x follows what is in it."""
-        parts = operations.split(self.c_attn(x), x.shape[-1], axis=-1)
-        q, k, v = (split_heads(part, self.n_head) for part in parts)
-        if past is not None:
+        qkv = self.c_attn(x)
+        if past is None:
+            p = self.dropout.p if self.training else 0.0
+            y = operations.self_attention(qkv, self.n_head, is_causal=True, dropout=p)
+        else:
+            parts = operations.split(qkv, x.shape[-1], axis=-1)
+            q, k, v = (split_heads(part, self.n_head) for part in parts)
             k, v = past.extend(k, v)
-        p = self.dropout.p if self.training else 0.0
-        generator = random.generator("dropout") if p else None
-        y = operations.scaled_dot_product_attention(
-            q, k, v, is_causal=True, dropout=p, generator=generator
-        )
-        return self.dropout(self.c_proj(merge_heads(y)))
+            y = merge_heads(operations.scaled_dot_product_attention(q, k, v, is_causal=True))
+        return self.dropout(self.c_proj(y))
 
 
 class Block(Module):

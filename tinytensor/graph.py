@@ -100,8 +100,9 @@ class Dropped:
 class Kept:
     """What a VJP rule sees of the forward pass: kept arrays and settings by name.
 
-    ``k.shape_of(i)`` is operand i's shape, ``k.needs`` says which operands want a gradient, and
-    ``k.run(op, ...)`` applies another op on whatever the rule is running on (arrays or Tensors).
+    ``k.shape_of(i)`` is operand i's shape, ``k.needs`` says which operands want a gradient,
+    ``**k.into(i)`` may be an array for that of operand i (``out=``), and ``k.run(op, ...)`` applies
+    another op on whatever the rule is running on (arrays or Tensors).
     """
 
     def __init__(self, node: Node, values: Sequence[Any], graph: bool):
@@ -111,6 +112,7 @@ class Kept:
         self.node = node
         self.needs = node.needs
         self.graph = graph
+        self.taken: list[Any] = []
 
     def __getattr__(self, name: str) -> Any:
         """Only called for what is not there."""
@@ -125,6 +127,16 @@ class Kept:
         """Shape of an operand."""
         shape: tuple[int, ...] = self.node.in_meta[operand][0]
         return shape
+
+    def into(self, operand: int) -> dict[str, Any]:
+        """``{"out": array}`` where the gradient of an operand is to be written, else ``{}``."""
+        parent = self.node.parents[operand]
+        memory = getattr(parent, "grad_memory", None)
+        if memory is None or self.graph:
+            return {}
+        parent.grad_memory = None
+        self.taken.append(memory)
+        return {"out": memory}
 
     def run(self, op: Any, *operands: Any, **settings: Any) -> Any:
         """Apply ``op``: recorded when gradients are being recorded, on raw arrays otherwise."""

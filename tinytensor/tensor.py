@@ -30,12 +30,14 @@ class Tensor(Operators, NumpyProtocols):
         data: the array (`numpy.ndarray`, or `cupy.ndarray` on a GPU). Writing into it by hand
             (``t.data[...] = v``) is invisible to the engine; call :meth:`bump_version` after.
         grad: gradient accumulated by ``backward``, a Tensor of the same shape and dtype, or None.
+        grad_memory: seldom set: an array for the next gradient of this leaf to be written into,
+            by ops that can (a product of matrices); it is used once.
         node: the graph node that made it; None for a leaf or outside any graph.
         name: label in pictures of the graph.
     """
 
     __slots__ = (
-        "data", "_grad", "tracked", "node", "version", "_name", "holder", "hooks",
+        "data", "_grad", "tracked", "node", "version", "_name", "holder", "hooks", "grad_memory",
         "__weakref__",
     )  # fmt: skip
     __hash__ = object.__hash__

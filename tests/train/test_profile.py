@@ -41,7 +41,7 @@ def test_counts_and_products_of_a_gpt_are_exact() -> None:
     assert linear.forward.calls == linear.backward.calls == 4 * (2 * 4 + 1)
     multiplied = 2 * batch * block * n * (2 * 12 * n + vocab)
     assert (linear.forward.flops, linear.backward.flops) == (4 * multiplied, 8 * multiplied)
-    attention = p.by_op["scaled_dot_product_attention"]
+    attention = p.by_op["self_attention"]
     assert attention.forward.flops == 4 * 2 * 2 * (2 * batch * block * block * n)
     assert attention.backward.flops == 2 * attention.forward.flops
     assert set(p.phase_ns) == set(profiling.PHASES)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 #: queries of a tile, and about how many scores it has
-_QUERIES, _SCORES = 32, 1 << 17
+_QUERIES, _SCORES = 32, 1 << 18
 #: up to so many keys the weights are kept for backward: computing them again takes backward 1.4
 #: times as long
 _KEPT = 512
@@ -152,15 +152,16 @@ def forward(
     return out, packed, logs
 
 
-def backward(tiles: Tiles, g: Any, k: Any, scale: float, kept: float) -> tuple[Any, Any, Any]:
-    """The gradients of q, k and v from ``g``, that of the output.
+def backward(
+    tiles: Tiles, g: Any, k: Any, scale: float, kept: float, dq: Any, dk: Any, dv: Any
+) -> None:
+    """Write the gradients of q, k and v into ``dq``, ``dk``, ``dv``, from ``g``, the output's.
 
     ``k`` has what :func:`forward` got and what it returned, as q, k, v, keep, out, weights, logs.
     """
     q, key, value = k.q, k.k, k.v
-    dq, dk, dv = (np.empty_like(x) for x in (q, key, value))
     # Σ_j w_ij p_ij of each query, which is g · out; scaled as the scores' gradient is
-    along = np.einsum("...j,...j->...", g, k.out)[..., None, :]
+    along = np.vecdot(g, k.out)[..., None, :]
     along *= scale / kept
     scratch = tiles.scratch(q.dtype)
     memory = tiles.scratch(q.dtype) if k.weights is None else k.weights
@@ -195,4 +196,3 @@ def backward(tiles: Tiles, g: Any, k: Any, scale: float, kept: float) -> tuple[A
                     np.matmul(a, b, out=out)
                 else:
                     out += a @ b
-    return dq, dk, dv

@@ -107,6 +107,14 @@ def _attention_back(call: _Call) -> Found:
     )
 
 
+def _heads(call: _Call) -> _Call:
+    """Self-attention as the attention that it is."""
+    *lead, time, width = call.shapes[0]
+    heads = call.settings["heads"]
+    one = (*lead, heads, time, width // 3 // heads)
+    return call._replace(shapes=[one] * 3, needs=[call.needs[0]] * 3 + [False])
+
+
 def _contraction(notation: str, x: Shape, y: Shape) -> Found:
     """An einsum of two operands as a stack of matrix products."""
     inputs, out = notation.split("->")
@@ -207,6 +215,10 @@ def _recurrent_back(call: _Call) -> Found:
 _RULES["matmul"] = _matmul, _matmul_back
 _RULES["linear"] = _linear, _linear_back
 _RULES["scaled_dot_product_attention"] = _attention, _attention_back
+_RULES["self_attention"] = (
+    lambda call: _attention(_heads(call)),
+    lambda call: _attention_back(_heads(call)),
+)
 _RULES["einsum"] = _einsum, _einsum_back
 _RULES["rnn"] = _RULES["lstm"] = _recurrent, _recurrent_back
 _RULES["conv"] = _conv((0, 1, 2))

@@ -98,6 +98,14 @@ def _attention(
     return weights @ v
 
 
+def _self_attention(
+    qkv: Any, keep: Any = None, heads: int = 1, is_causal: bool = False, dropout: float = 0.0
+) -> Any:
+    q, k, v = (x.unflatten(-1, (heads, -1)).swapaxes(-2, -3) for x in qkv.chunk(3, dim=-1))
+    y = _attention(q, k, v, None, keep, is_causal, dropout)
+    return y.swapaxes(-2, -3).flatten(-2)
+
+
 def _recurrent(run: Any, x: Any, states: Any, w_ih: Any, w_hh: Any, bias: Any) -> Any:
     biases = () if bias is None else (bias, torch.zeros_like(bias))
     weights = (w_ih, w_hh, *biases)
@@ -219,6 +227,7 @@ TORCH: dict[str, Callable[..., Any]] = {
     ),
     "cross_entropy": _cross_entropy,
     "scaled_dot_product_attention": _attention,
+    "self_attention": _self_attention,
     "rnn": _rnn,
     "lstm": _lstm,
 }
