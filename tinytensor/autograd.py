@@ -255,7 +255,8 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
                 "for example "
                 f"with .sum() or .mean(), or pass {argument} of that shape"
             )
-        one = xp.ones(output.shape, output.dtype)
+        one = xp.empty(output.shape, output.dtype)
+        one.fill(1)
         return make(one) if graph else one
     t = given if isinstance(given, Tensor) else tensor(given, device=output.device)
     if t.device is not output.device:

@@ -105,14 +105,18 @@ class Kept:
     another op on whatever the rule is running on (arrays or Tensors).
     """
 
+    node: Node
+    needs: tuple[bool, ...]
+    graph: bool
+    #: arrays that :meth:`into` gave away
+    taken: tuple[Any, ...] = ()
+
     def __init__(self, node: Node, values: Sequence[Any], graph: bool):
+        own = self.__dict__
         if node.params:
-            self.__dict__.update(node.params)
-        self.__dict__.update(zip(node.op.keys, values, strict=True))
-        self.node = node
-        self.needs = node.needs
-        self.graph = graph
-        self.taken: list[Any] = []
+            own.update(node.params)
+        own.update(zip(node.op.keys, values, strict=True))
+        own["node"], own["needs"], own["graph"] = node, node.needs, graph
 
     def __getattr__(self, name: str) -> Any:
         """Only called for what is not there."""
@@ -131,11 +135,11 @@ class Kept:
     def into(self, operand: int) -> dict[str, Any]:
         """``{"out": array}`` where the gradient of an operand is to be written, else ``{}``."""
         parent = self.node.parents[operand]
-        memory = getattr(parent, "grad_memory", None)
-        if memory is None or self.graph:
+        memory = None if type(parent) is Node or self.graph else parent.grad_memory
+        if memory is None:
             return {}
         parent.grad_memory = None
-        self.taken.append(memory)
+        self.taken = (*self.taken, memory)
         return {"out": memory}
 
     def run(self, op: Any, *operands: Any, **settings: Any) -> Any:

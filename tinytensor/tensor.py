@@ -58,7 +58,7 @@ class Tensor(Operators, NumpyProtocols):
         name: str | None = None,
     ):
         self.data = as_array(data, dtype, device)
-        self._grad = self.hooks = None
+        self._grad = self.hooks = self.grad_memory = None
         self.node = None
         self.version = Version()
         self._name = name
@@ -398,7 +398,7 @@ def make(array: Any, node: Any = None, kind: type[Tensor] = Tensor) -> Tensor:
     """A tensor around an existing array (no copy, no checks); ``node`` puts it into a graph."""
     out = kind.__new__(kind)
     out.data = array
-    out._grad = out.hooks = None
+    out._grad = out.hooks = out.grad_memory = None
     out.node = node
     out.tracked = node is not None
     out.version = Version()

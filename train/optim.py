@@ -91,7 +91,6 @@ class Optimizer:
             self.check(group)
             self.groups.append(group)
         self.state: dict[int, dict[str, Any]] = {}  # id of the parameter -> "step" and arrays
-        self._scratch: dict[Any, Any] = {}
 
     def slots_of(self, group: dict[str, Any]) -> tuple[str, ...]:
         """The state arrays that a group's settings need."""
@@ -129,8 +128,9 @@ class Optimizer:
 
     def zero_grad(self) -> None:
         """Forget the gradients (they become None)."""
-        for p in self.parameters():
-            p.grad = None
+        for group in self.groups:
+            for p in group["params"]:
+                p._grad = None
 
     def step(self, share: tuple[int, int] = (0, 1)) -> None:
         """Update every parameter that has a gradient.
@@ -162,23 +162,20 @@ class Optimizer:
         numbers: dict[str, Any],
         part: slice | None,
     ) -> None:
-        data, g = p.data, p.grad.data  # type: ignore[union-attr]
+        data, g = p.data, p._grad.data  # type: ignore[union-attr]
         if g.shape != data.shape:
             raise ValueError(f"grad: expected the parameter's shape {p.shape}, got {g.shape}")
-        device = p.device
-        xp = device.xp
+        xp = p.device.xp
         names = self.slots_of(group)
         arrays = [self._slot(p, state, name) for name in names] if names else []
         if not data.flags.c_contiguous:
             data = p.data = xp.ascontiguousarray(data)
         size = data.size
         piece = min(PIECE, size) if xp is np else size  # a GPU wants few large launches
-        scratch = self._scratch.get((device, data.dtype))
-        if scratch is None or scratch.size < piece:
-            scratch = self._scratch[device, data.dtype] = xp.empty(piece, dtype=data.dtype)
         if size <= piece and part is None:
-            self.update(data, g, scratch[:size].reshape(data.shape), *arrays, xp=xp, **numbers)
+            self.update(data, g, xp.empty_like(data), *arrays, xp=xp, **numbers)
             return
+        scratch = xp.empty(piece, dtype=data.dtype)
         flat = [a.reshape(-1) for a in (data, g, *arrays)]
         if part is not None:
             flat = [a[part] for a in flat]
