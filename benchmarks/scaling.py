@@ -13,7 +13,6 @@ batch. Then the time of a generated token by its position, which a cache keeps f
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import time
@@ -112,8 +111,7 @@ def by_position(setting: GPT, texts: int) -> str:
 
 def main() -> None:
     """Parse the command line, measure, print."""
-    if any(name in os.environ for name in machine.SLOW_BLAS):  # by_position runs in this process
-        os.execve(sys.executable, [sys.executable, *sys.argv], machine.clean_environment())
+    machine.start_clean()  # by_position runs in this process
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     language = [name for name, peer in PEERS.items() if "GPT" in peer.kinds]
     parser.add_argument("--peer", choices=language, default=OURS, help="whom to measure")

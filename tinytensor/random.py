@@ -48,6 +48,15 @@ class Generator:
         """int64 numbers with ``low <= n < high``."""
         return np.asarray(self._rng.integers(low, high, shape))
 
+    def coins(self, shape: Shape, p: float) -> np.ndarray:
+        """Booleans, each True with probability ``p`` rounded to a multiple of 1/65,536.
+
+        Four from one number of the stream, which takes a third of the time of uniform numbers.
+        """
+        size = int(np.prod(shape, dtype=np.int64))
+        drawn = self._rng.bit_generator.random_raw(-(-size // 4)).view(np.uint16)[:size]
+        return np.asarray(drawn < round(p * 65536)).reshape(shape)
+
     def permutation(self, n: int) -> np.ndarray:
         """The numbers 0 to n - 1 in random order, int64."""
         return self._rng.permutation(n)

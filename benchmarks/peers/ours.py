@@ -19,11 +19,10 @@ def adamw(model: Any) -> AdamW:
     return AdamW(param_groups(model, w.DECAY), lr=w.LR, betas=w.BETAS, eps=w.EPS)
 
 
-def _language_model(model: Any, s: w.GPT | w.Recurrent) -> Callable[[], float]:
-    """Forward, backward, clipping, AdamW."""
+def language_model(model: Any, draw: Callable[[], Any]) -> Callable[[], float]:
+    """Forward, backward, clipping, AdamW, on the batches that ``draw`` gives."""
     optimizer = adamw(model)
     params = list(model.parameters())
-    draw = w.batches(s)
 
     def step() -> float:
         _, loss = model(*draw())
@@ -54,7 +53,7 @@ def gpt_model(s: w.GPT) -> Any:
 
 def gpt(s: w.GPT) -> Callable[[], float]:
     """See :class:`benchmarks.workloads.GPT`."""
-    return _language_model(gpt_model(s), s)
+    return language_model(gpt_model(s), w.batches(s))
 
 
 def recurrent_model(s: w.Recurrent) -> Any:
@@ -73,7 +72,7 @@ def recurrent_model(s: w.Recurrent) -> Any:
 
 def recurrent(s: w.Recurrent) -> Callable[[], float]:
     """See :class:`benchmarks.workloads.Recurrent`."""
-    return _language_model(recurrent_model(s), s)
+    return language_model(recurrent_model(s), w.batches(s))
 
 
 def _dense(*widths: int) -> list[Any]:

@@ -29,6 +29,23 @@ def test_kinds_and_ranges() -> None:
     assert g.random().shape == () and g.normal(()).shape == ()
 
 
+@pytest.mark.parametrize("p", [0.0, 0.2, 0.5, 1.0])
+def test_coins(p: float) -> None:
+    coins = tt.Generator(3).coins((300, 1001), p)
+    assert coins.shape == (300, 1001) and coins.dtype == bool
+    # six standard deviations
+    assert abs(coins.mean() - p) <= 6 * (p * (1 - p) / coins.size) ** 0.5
+    assert abs(coins[:, ::2].mean() - coins[:, 1::2].mean()) < 0.01
+    np.testing.assert_array_equal(coins, tt.Generator(3).coins((300, 1001), p))
+
+
+def test_coins_of_few() -> None:
+    generator = tt.Generator(3)
+    assert generator.coins((), 1.0).shape == () and generator.coins((0, 3), 0.5).shape == (0, 3)
+    first, second = generator.coins(64, 0.5), generator.coins(64, 0.5)
+    assert (first != second).any()
+
+
 def test_state_survives_json() -> None:
     g = tt.Generator(3)
     g.normal((5,))

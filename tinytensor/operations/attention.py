@@ -154,6 +154,11 @@ def _attention_reference(
     return matmul(weights, v)
 
 
+def _pattern(x: Any, lead: Any, rows: int, columns: int, p: float, generator: Any) -> Any:
+    """What dropout keeps, (*lead, rows, columns), laid out in memory as the tiles read it."""
+    return swapaxes(keep_mask(x, (*lead, columns, rows), p, generator), -1, -2)
+
+
 def scaled_dot_product_attention(
     q: Any,
     k: Any,
@@ -201,7 +206,7 @@ def scaled_dot_product_attention(
     keep = None
     if dropout:
         lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
-        keep = keep_mask(q, (*lead, q.shape[-2], k.shape[-2]), dropout, generator)
+        keep = _pattern(q, lead, q.shape[-2], k.shape[-2], dropout, generator)
     if mask is not None and not isinstance(mask, Tensor):
         mask = Tensor(mask, device=q.device)
     if mask is not None and mask.dtype.kind in "iu":
@@ -327,5 +332,5 @@ def self_attention(
     keep = None
     if dropout:
         *lead, time, _ = qkv.shape
-        keep = keep_mask(qkv, (*lead, heads, time, time), dropout, generator)
+        keep = _pattern(qkv, (*lead, heads), time, time, dropout, generator)
     return _self_attention(qkv, keep, heads=heads, is_causal=is_causal, dropout=dropout)

@@ -136,12 +136,14 @@ def _log_softmax(x: Any, axis: int = -1) -> Any:
 )
 def _dropout(xp, x, keep, p):
     """Zero where ``keep`` is False, the rest scaled up by 1 / (1 - p)."""
-    return x * keep * (1 / (1 - p))
+    out = x * (1 / (1 - p))
+    out *= keep
+    return out
 
 
 @_dropout.vjp
 def _dropout_vjp(xp: Any, g: Any, k: Any) -> Any:
-    return g * k.keep * (1 / (1 - k.p)), None
+    return g * (1 / (1 - k.p)) * k.keep, None
 
 
 @_dropout.reference_is
@@ -155,8 +157,7 @@ def keep_mask(x: Any, shape: tuple[int, ...], p: float, generator: random.Genera
 
     if not 0 <= p < 1:
         raise ValueError(f"p: expected a probability 0 <= p < 1, got {p}")
-    drawn = random.source(generator, "dropout").random(shape, dtype="float32")
-    return make(x.device.from_host(drawn >= p))
+    return make(x.device.from_host(random.source(generator, "dropout").coins(shape, 1 - p)))
 
 
 def dropout(
