@@ -80,7 +80,7 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward``; the graph nodes it makes are marked as this module's for drawing."""
-        with scope.enter(self, self._name or self._find_name()):
+        with scope.Scope(self, self._name or self._find_name()):
             if self._hooks is None:
                 return self.forward(*args, **kwargs)
             return self._hooks.call(self, args, kwargs)

@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Scope:
-    """One call of one module.
+    """One call of one module: ``with Scope(module, "attn"):`` marks the nodes made inside.
 
     Attributes:
         module: weak reference to the module (a picture must not keep a model alive).
@@ -21,14 +21,13 @@ class Scope:
         parent: the scope of the calling module, or None.
     """
 
-    __slots__ = ("module", "kind", "name", "parent", "_outer")
+    __slots__ = ("module", "kind", "name", "parent")
 
     def __init__(self, module: Any, name: str | None = None):
         self.module = weakref.ref(module)
         self.kind = type(module).__name__
         self.parent: Scope | None = _state.current
         self.name = name if name and self.parent is not None else self.kind
-        self._outer: Scope | None = None
 
     @property
     def path(self) -> str:
@@ -41,13 +40,11 @@ class Scope:
         return ".".join(reversed(names))
 
     def __enter__(self) -> Scope:
-        self._outer = _state.current
         _state.current = self
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _state.current = self._outer
-        self._outer = None
+        _state.current = self.parent
 
     def __repr__(self) -> str:
         return f"Scope({self.path or self.name!r}, {self.kind})"
@@ -69,8 +66,3 @@ def replace(scope: Scope | None) -> Scope | None:
     """Make ``scope`` the innermost one of this thread; returns the one that was."""
     before, _state.current = _state.current, scope
     return before
-
-
-def enter(module: Any, name: str | None = None) -> Scope:
-    """``with enter(module, "attn"):`` marks all nodes made inside as this module's."""
-    return Scope(module, name)

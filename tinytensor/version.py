@@ -17,12 +17,10 @@ class Version:
             reference count tells whether another one is still alive.
     """
 
-    __slots__ = ("count", "where", "holders")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.where: tuple[str, int] | None = None
-        self.holders: object | None = None
+    # of the class until there is a write: every op makes one of these, seldom one is written to
+    count: int = 0
+    where: tuple[str, int] | None = None
+    holders: object | None = None
 
     def bump(self, where: tuple[str, int] | None = None) -> None:
         """Count one write and remember the line that made it: the user's, unless given."""
