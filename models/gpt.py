@@ -31,7 +31,7 @@ from ..nn import (
 )
 from ..nn.layers import ACTIVATIONS
 from ..nn.state import check_state
-from ..tensor import Tensor
+from ..tensor import Tensor, make
 from .base import LanguageModel, ModelConfig
 
 
@@ -69,19 +69,44 @@ class GPTConfig(ModelConfig):
 
 
 class KeyValues:
-    """The keys and values one attention layer has computed: what generation need not repeat."""
+    """The keys and values one attention layer has computed: what generation need not repeat.
 
-    def __init__(self) -> None:
-        self.keys: Tensor | None = None
-        self.values: Tensor | None = None
+    Without a graph they are written into memory for the whole block, so that a token costs no copy
+    of what came before it.
 
-    def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Add those of new positions, (batch, heads, time, d); returns all."""
-        if self.keys is not None and self.values is not None:
-            keys = operations.concat([self.keys, keys], axis=2)
-            values = operations.concat([self.values, values], axis=2)
-        self.keys, self.values = keys, values
-        return keys, values
+    Args:
+        block_size: the longest text.
+    """
+
+    def __init__(self, block_size: int) -> None:
+        self.block_size = block_size
+        self.parts: list[Tensor] = []  # keys and values so far
+        self.memory: list[Any] = []
+
+    def extend(self, *new: Tensor) -> list[Tensor]:
+        """Add keys and values of new positions, each (batch, heads, time, d); returns all."""
+        start = self.parts[0].shape[2] if self.parts else 0
+        stop = start + new[0].shape[2]
+        if any(x.requires_grad for x in (*new, *self.parts)):
+            if self.parts:
+                new = tuple(
+                    operations.concat([old, x], axis=2)
+                    for old, x in zip(self.parts, new, strict=True)
+                )
+            self.parts, self.memory = list(new), []
+            return self.parts
+        if not self.memory:
+            for x in new:
+                batch, heads, _, d = x.shape
+                self.memory.append(
+                    x.device.xp.empty((batch, heads, self.block_size, d), dtype=x.dtype)
+                )
+            for memory, old in zip(self.memory, self.parts, strict=False):
+                memory[:, :, :start] = old.data
+        for memory, x in zip(self.memory, new, strict=True):
+            memory[:, :, start:stop] = x.data
+        self.parts = [make(memory[:, :, :stop]) for memory in self.memory]
+        return self.parts
 
 
 class CausalSelfAttention(Module):
@@ -130,9 +155,9 @@ class Block(Module):
 class GPTState:
     """What a GPT remembers between two calls of ``decode``: the window's ids and its keys."""
 
-    def __init__(self, layers: int):
+    def __init__(self, config: GPTConfig):
         self.ids: np.ndarray | None = None
-        self.past = [KeyValues() for _ in range(layers)]
+        self.past = [KeyValues(config.block_size) for _ in range(config.n_layer)]
 
 
 class GPT(LanguageModel[GPTConfig]):
@@ -197,7 +222,7 @@ class GPT(LanguageModel[GPTConfig]):
         if state is None or seen.shape[1] > self.config.block_size:
             seen = seen[:, -self.config.block_size :]
             new = self.check_ids(seen)
-            state = GPTState(self.config.n_layer)
+            state = GPTState(self.config)
         features = self.hidden(new, state)
         state.ids = seen
         return self.lm_head(features[:, -1]), state
