@@ -17,10 +17,18 @@ if TYPE_CHECKING:
     from .registry import Op
 
 NUMBERS = {int, float, bool}
+#: types of settings that are taken as they are
+PLAIN = frozenset((int, float, bool, str, tuple, type(None)))
 
 
 def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict]:
     """Split call arguments into operands and settings."""
+    if not (kwargs or op.variadic) and len(args) > op.arity:  # the usual call, in short
+        rest = args[op.arity :]
+        if len(op.required) <= len(rest) <= len(op.setting_names) and PLAIN.issuperset(
+            map(type, rest)
+        ):
+            return args[: op.arity], {**op.defaults, **dict(zip(op.setting_names, rest))}
     settings = dict(op.defaults)
     if op.variadic:
         if (
