@@ -31,7 +31,7 @@ class Tensor(Operators, NumpyProtocols):
             (``t.data[...] = v``) is invisible to the engine; call :meth:`bump_version` after.
         grad: gradient accumulated by ``backward``, a Tensor of the same shape and dtype, or None.
         grad_memory: seldom set: an array for the next gradient of this leaf to be written into,
-            by ops that can (a product of matrices); it is used once.
+            by ops that can (a product of matrices); it is used once. Not for a leaf with a grad.
         node: the graph node that made it; None for a leaf or outside any graph.
         name: label in pictures of the graph.
     """

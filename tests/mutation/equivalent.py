@@ -14,6 +14,14 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("matmul", "g.ndim > 2", "g.ndim < 2"): _ONE_PRODUCT,
     ("matmul", "x.ndim > 2", "x.ndim < 2"): _ONE_PRODUCT + ", which the engine then sums",
     ("pow", "k.y", "k.x"): "chooses between two ways to write g y x^(y-1)",
+    ("self_attention", "rows > columns", "rows < columns"): "a sequence has as many of both",
+    ("lstm", "k.h0", "k.c0"): "only its shape is read, and both have the same",
+    **{
+        (name, "math.prod(shape) <= _FEW", "math.prod(shape) >= _FEW"): (
+            "chooses between an array and a view of the same numbers"
+        )
+        for name in ("logsumexp", "mean", "nansum", "norm", "prod", "sum")
+    },
     ("elu", "xp.minimum(x, 0) * rate", "xp.minimum(x, 0)"): _RATE_1,
     ("selu", "xp.minimum(x, 0) * rate", "xp.minimum(x, 0)"): _RATE_1,
     ("celu", "g * low", "g"): "low is 1 for celu",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,24 @@ def test_numbers_that_are_not_finite(bad: float, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(attention, "_in_tiles", lambda *_: None)
     np.testing.assert_allclose(*results, rtol=1e-6)
     assert np.isfinite(results[0][0, :3]).all() and np.isfinite(results[0][1]).all()
+
+
+@pytest.mark.parametrize("kept", [512, 0])
+@pytest.mark.parametrize("score", [88.0, -90.0, 300.0, -300.0])
+def test_scores_too_large_for_sums_of_exponentials(
+    score: float, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """exp(88) is a float32, the sum of eight is none; nobody is told of what is then mended."""
+    monkeypatch.setattr(tiles, "_KEPT", kept)
+    q, k = leaf(np.ones((1, 8, 1)), np.float32), leaf(np.full((1, 8, 1), score), np.float32)
+    v = leaf(np.arange(8.0).reshape(1, 8, 1), np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = tt.scaled_dot_product_attention(q, k, v, scale=1.0)
+        y.sum().backward()
+    close(y.detach(), np.full((1, 8, 1), 3.5), 1e-5)
+    close(v.grad, np.ones((1, 8, 1)), 1e-5)
+    close(k.grad, np.arange(8.0).reshape(1, 8, 1) - 3.5, 1e-4)
 
 
 @pytest.mark.usefixtures("small_tiles")

@@ -9,7 +9,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor.nn import merge_heads, split_heads
-from tinytensor.operations import tiles
+from tinytensor.operations import attention, tiles
 
 from .helpers import close, leaf
 
@@ -20,20 +20,28 @@ def by_parts(qkv: tt.Tensor, heads: int, **settings: Any) -> tt.Tensor:
     return merge_heads(tt.scaled_dot_product_attention(q, k, v, **settings))
 
 
-@pytest.mark.parametrize("small", [False, True], ids=["one tile", "tiles"])
+@pytest.mark.parametrize("way", ["one tile", "tiles", "weights again", "whole"])
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize("is_causal", [False, True], ids=["open", "causal"])
 @pytest.mark.parametrize("heads", [1, 2, 4])
 def test_it_equals_splitting_and_joining(
-    heads: int, is_causal: bool, dropout: float, small: bool, monkeypatch: pytest.MonkeyPatch
+    heads: int, is_causal: bool, dropout: float, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if small:
+    """In tiles of every kind, and as a whole, which is the way on a GPU."""
+    if way == "whole":
+        ways = [lambda *_: None, attention._in_tiles]
+    else:
+        ways = [attention._in_tiles] * 2
+    if way != "one tile":
         monkeypatch.setattr(tiles, "_QUERIES", 2)
         monkeypatch.setattr(tiles, "_SCORES", 1)
+    if way == "weights again":
+        monkeypatch.setattr(tiles, "_KEPT", 0)
     rng = np.random.default_rng(0)
     x, g = rng.normal(size=(2, 5, 24)), tt.tensor(rng.normal(size=(2, 5, 8)))
     results = []
-    for attend in (tt.self_attention, by_parts):
+    for attend, in_tiles in zip((tt.self_attention, by_parts), ways, strict=True):
+        monkeypatch.setattr(attention, "_in_tiles", in_tiles)
         qkv = leaf(x)
         y = attend(qkv, heads, is_causal=is_causal, dropout=dropout, generator=tt.Generator(1))
         results.append((y, *tt.grad(y, [qkv], g)))

@@ -22,10 +22,14 @@ def as_rows(x: Any) -> Any:
     return x if x.ndim == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
-@lru_cache(maxsize=64)
 def ones(n: int, dtype: Any) -> Any:
     """n ones, to be read only: as a product with them a sum takes a third of the time."""
-    return np.ones(n, dtype=dtype)
+    return _few_ones(n, dtype) if n <= 1 << 16 else np.ones(n, dtype)
+
+
+@lru_cache(maxsize=64)
+def _few_ones(n: int, dtype: Any) -> Any:
+    return np.ones(n, dtype)
 
 
 def column_sums(xp: Any, rows: Any, weight: Any = None) -> Any:

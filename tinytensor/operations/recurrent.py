@@ -71,10 +71,10 @@ def _blocks(a: Any, width: int) -> Any:
     return split.swapaxes(-2, -3)
 
 
-def _forward_blocks(w: Any, width: int) -> Any:
+def _forward_blocks(w: Any, width: int, gates: int) -> Any:
     """(gates n, n) as (blocks, n, width): h @ each of them is a block of h @ w.T."""
     rows, n = w.shape
-    return w.reshape(rows // width if width else 1, width, n).swapaxes(1, 2).copy()
+    return w.reshape(rows // width if width else gates, width, n).swapaxes(1, 2).copy()
 
 
 def _backward_blocks(w: Any, width: int) -> Any:
@@ -147,7 +147,7 @@ def rnn(xp, x, h0, w_ih, w_hh, bias=None, nonlinearity="tanh"):
     if nonlinearity not in ("tanh", "relu"):
         raise ValueError(f"nonlinearity: expected 'tanh' or 'relu', got {nonlinearity!r}")
     width = _width(*h0.shape)
-    w = _forward_blocks(w_hh, width)
+    w = _forward_blocks(w_hh, width, 1)
     projected = _blocks(_project(x, w_ih, bias), width)
     out = xp.empty((*x.shape[:2], h0.shape[1]), dtype=x.dtype)
     h, blocks = h0, _blocks(out, width)
@@ -164,11 +164,11 @@ def rnn(xp, x, h0, w_ih, w_hh, bias=None, nonlinearity="tanh"):
 
 @rnn.vjp
 def _rnn_vjp(xp: Any, g: Any, k: Any) -> Any:
-    hs, width = k.out, _width(*k.h0.shape)
+    hs, width = k.out.astype(g.dtype, copy=False), _width(*k.h0.shape)
     w = _backward_blocks(k.w_hh.astype(hs.dtype, copy=False), width)
     d = 1 - hs * hs if k.nonlinearity == "tanh" else (hs > 0).astype(hs.dtype)
     slopes, g = _blocks(d, width), _blocks(g, width)
-    carry = _blocks(xp.zeros_like(hs[0]) if len(hs) else k.h0 * 0, width)
+    carry = _blocks(xp.zeros(k.h0.shape, dtype=hs.dtype), width)
     for t in range(len(hs) - 1, -1, -1):
         carry += g[t]
         slopes[t] *= carry  # that is d[t]
@@ -237,7 +237,7 @@ def lstm(xp, x, h0, c0, w_ih, w_hh, bias=None):
     x, h0, c0, w_ih, w_hh, bias = _check(xp, 4, x=x, h0=h0, c0=c0, w_ih=w_ih, w_hh=w_hh, bias=bias)
     (steps, batch, _), n = x.shape, h0.shape[1]
     width = _width(batch, n)
-    w = _forward_blocks(_inner(xp, w_hh, half=True), width)
+    w = _forward_blocks(_inner(xp, w_hh, half=True), width, 4)
     if bias is not None:
         bias = _inner(xp, bias, half=True)
     projected = _blocks(_project(x, _inner(xp, w_ih, half=True), bias), width)

@@ -134,7 +134,7 @@ def forward(
                 # five, 4% of a training step: the sums tell when it was
                 with np.errstate(over="ignore"):
                     np.exp(s, out=s)
-                total, top = ones[:, :seen] @ s, 0
+                    total, top = ones[:, :seen] @ s, 0
                 large = not (_SAFE[0] < total.min() and total.max() < _SAFE[1])
                 if large:
                     s, stop = _scores(tiles, *operands)
