@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ def precision(steps: int) -> None:
             p.data = p.data.astype(dtype)
         random.manual_seed(1)
         data = TokenStream(tokenizer.encode(text), setting.block)
-        step = ours.language_model(model, lambda: data.batch(setting.batch))
+        step = ours.language_model(model, partial(data.batch, setting.batch))
         losses[dtype] = np.array([step() for _ in range(steps)])
         assert {str(p.dtype) for p in model.parameters()} == {dtype}
     difference = abs(losses["float32"] / losses["float64"] - 1)
