@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..nn import Module
 
 #: how many numbers a step works on at a time on the CPU: a piece of parameter, gradient, state and
-#: scratch stays in the cache through all passes. Measured on a parameter of 8 million numbers: the
-#: whole at once takes 1.4 times as long, pieces of 4,096 twice as long.
+#: scratch stays in the cache through all passes. AdamW took 1.3 ns a number this way, 2.7 in pieces
+#: of 4,096; and a whole step of a GPT with 10 million parameters 2% longer without pieces.
 PIECE = 65536
 
 

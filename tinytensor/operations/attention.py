@@ -308,8 +308,8 @@ def self_attention(
 ) -> Any:
     """:func:`scaled_dot_product_attention` of a sequence to itself, in several heads.
 
-    Queries, keys and values come side by side, as one Linear makes them, and are read and their
-    gradients written where they lie: 4% of a training step less than splitting and joining them.
+    Queries, keys and values come side by side, as one Linear makes them; they are read and their
+    gradients written where they lie, which saves 3 to 5% of a training step.
 
     Args:
         qkv: (..., time, 3 * heads * d): the queries of all heads, then the keys, then the values.

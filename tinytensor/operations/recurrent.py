@@ -104,7 +104,7 @@ def _gradients(xp: Any, k: Any, d: Any, hs: Any, w_ih: Any) -> tuple[Any, Any, A
     if need["w_ih"] or need["w_hh"]:
         before = xp.concatenate([k.h0[None], hs])[: len(hs)]
         read = as_rows(xp.concatenate([k.x, before], axis=2))
-        dw = rows.T @ read  # both at once: 1.5% of a training step
+        dw = rows.T @ read  # both at once
         dw_ih, dw_hh = dw[:, : k.x.shape[2]], dw[:, k.x.shape[2] :]
     if need["bias"]:
         dbias = column_sums(xp, rows)

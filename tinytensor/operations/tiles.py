@@ -131,7 +131,7 @@ def forward(
             s, stop = _scores(tiles, *operands)
             if not large:
                 # to subtract the largest score first is seldom needed, and costs two passes of
-                # five, 4% of a training step: the sums tell when it was
+                # five, 3% of a training step: the sums tell when it was
                 with np.errstate(over="ignore"):
                     np.exp(s, out=s)
                     total, top = ones[:, :seen] @ s, 0
