@@ -144,41 +144,6 @@ ERRORS: dict[str, tuple[Callable[[], Any], tuple[type[Exception], ...], tuple[st
         (TypeError,),
         ("mask", "int64"),
     ),
-    "rnn": (
-        lambda: tt.rnn(t(4, 2, 5), t(2, 3), t(3, 5), t(3, 4)),
-        (ValueError,),
-        ("w_hh", "(3, 4)"),
-    ),
-    "rnn w_ih": (
-        lambda: tt.rnn(t(4, 2, 5), t(2, 3), t(3, 4), t(3, 3)),
-        (ValueError,),
-        ("w_ih", "(3, 5)", "(3, 4)"),
-    ),
-    "rnn x": (
-        lambda: tt.rnn(t(4, 5), t(2, 3), t(3, 5), t(3, 3)),
-        (ValueError,),
-        ("x: expected shape (time, batch, input)", "(4, 5)"),
-    ),
-    "rnn nonlinearity": (
-        lambda: tt.rnn(t(4, 2, 5), t(2, 3), t(3, 5), t(3, 3), nonlinearity="sine"),
-        (ValueError,),
-        ("nonlinearity", "sine", "tanh"),
-    ),
-    "lstm": (
-        lambda: tt.lstm(t(4, 2, 5), t(2, 3), t(2, 3), t(12, 5), t(12, 4)),
-        (ValueError,),
-        ("w_hh", "(12, 4)"),
-    ),
-    "lstm c0": (
-        lambda: tt.lstm(t(4, 2, 5), t(2, 3), t(2, 4), t(12, 5), t(12, 3)),
-        (ValueError,),
-        ("c0", "(2, 3)", "(2, 4)"),
-    ),
-    "lstm bias": (
-        lambda: tt.lstm(t(4, 2, 5), t(2, 3), t(2, 3), t(12, 5), t(12, 3), t(3)),
-        (ValueError,),
-        ("bias", "(12,)", "(3,)"),
-    ),
     "one_hot": (lambda: tt.one_hot(t(2), 3), (TypeError,), ("float64",)),
     "take_along_axis": (
         lambda: tt.take_along_axis(t(2, 3), i(0, 1), axis=0),

@@ -206,3 +206,37 @@ def test_no_steps_leave_the_first_state_without_gradient(op: Any) -> None:
     assert y.shape == (0, 3, 7)
     for g in tt.grad(y.sum(), xs):
         assert not host(g).any()
+
+
+def refusal(op: Any, says: tuple[str, ...], *shapes: tuple[int, ...], **settings: Any) -> Any:
+    return pytest.param(op, shapes, settings, says, id=f"{op.name} {says[0]}")
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "settings", "says"),
+    [
+        refusal(tt.rnn, ("w_hh", "(3, 4)"), (4, 2, 5), (2, 3), (3, 5), (3, 4)),
+        refusal(tt.rnn, ("w_ih", "(3, 5)", "(3, 4)"), (4, 2, 5), (2, 3), (3, 4), (3, 3)),
+        refusal(tt.rnn, ("x: expected shape (time", "(4, 5)"), (4, 5), (2, 3), (3, 5), (3, 3)),
+        refusal(
+            tt.rnn,
+            ("nonlinearity", "sine", "tanh"),
+            *((4, 2, 5), (2, 3), (3, 5), (3, 3)),
+            nonlinearity="sine",
+        ),
+        refusal(tt.lstm, ("w_hh", "(12, 4)"), (4, 2, 5), (2, 3), (2, 3), (12, 5), (12, 4)),
+        refusal(tt.lstm, ("c0", "(2, 3)", "(2, 4)"), (4, 2, 5), (2, 3), (2, 4), (12, 5), (12, 3)),
+        refusal(
+            tt.lstm,
+            ("bias", "(12,)", "(3,)"),
+            *((4, 2, 5), (2, 3), (2, 3), (12, 5), (12, 3), (3,)),
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    op: Any, shapes: Any, settings: Any, says: tuple[str, ...]
+) -> None:
+    with pytest.raises(ValueError) as caught:
+        op(*(tt.zeros(*shape) for shape in shapes), **settings)
+    for text in (op.name, *says):
+        assert text in str(caught.value)
