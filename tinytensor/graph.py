@@ -100,16 +100,13 @@ class Dropped:
 class Kept:
     """What a VJP rule sees of the forward pass: kept arrays and settings by name.
 
-    ``k.shape_of(i)`` is operand i's shape, ``k.needs`` says which operands want a gradient,
-    ``**k.into(i)`` may be an array for that of operand i (``out=``), and ``k.run(op, ...)`` applies
-    another op on whatever the rule is running on (arrays or Tensors).
+    ``k.shape_of(i)`` is operand i's shape, ``k.needs`` says which operands want a gradient, and
+    ``k.run(op, ...)`` applies another op on whatever the rule is running on (arrays or Tensors).
     """
 
     node: Node
     needs: tuple[bool, ...]
     graph: bool
-    #: arrays that :meth:`into` gave away
-    taken: tuple[Any, ...] = ()
 
     def __init__(self, node: Node, values: Sequence[Any], graph: bool):
         own = self.__dict__
@@ -131,16 +128,6 @@ class Kept:
         """Shape of an operand."""
         shape: tuple[int, ...] = self.node.in_meta[operand][0]
         return shape
-
-    def into(self, operand: int) -> dict[str, Any]:
-        """``{"out": array}`` where the gradient of an operand is to be written, else ``{}``."""
-        parent = self.node.parents[operand]
-        memory = None if type(parent) is Node or self.graph else parent.grad_memory
-        if memory is None:
-            return {}
-        parent.grad_memory = None
-        self.taken = (*self.taken, memory)
-        return {"out": memory}
 
     def run(self, op: Any, *operands: Any, **settings: Any) -> Any:
         """Apply ``op``: recorded when gradients are being recorded, on raw arrays otherwise."""

@@ -60,13 +60,11 @@ def pull_back(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
             if isinstance(r, np.generic):  # NumPy makes scalars of 0-d arrays
                 r = np.asarray(r)
             own = not graph and (all(r is not part for part in g) if several else r is not g)
-            own = own and (r.base is None or any(r is memory for memory in k.taken))
             if r.shape != shape:
                 r = _fit(op, i, xp, r, shape)
-                own = own and r.base is None
             if r.dtype != dtype:
                 r = r.astype(dtype)
-            out.append((node.parents[i], r, own))
+            out.append((node.parents[i], r, own and r.base is None))
     return out
 
 

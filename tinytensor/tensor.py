@@ -30,14 +30,12 @@ class Tensor(Operators, NumpyProtocols):
         data: the array (`numpy.ndarray`, or `cupy.ndarray` on a GPU). Writing into it by hand
             (``t.data[...] = v``) is invisible to the engine; call :meth:`bump_version` after.
         grad: gradient accumulated by ``backward``, a Tensor of the same shape and dtype, or None.
-        grad_memory: seldom set: an array for the next gradient of this leaf to be written into,
-            by ops that can (a product of matrices); it is used once. Not for a leaf with a grad.
         node: the graph node that made it; None for a leaf or outside any graph.
         name: label in pictures of the graph.
     """
 
     __slots__ = (
-        "data", "_grad", "tracked", "node", "version", "_name", "holder", "hooks", "grad_memory",
+        "data", "_grad", "tracked", "node", "version", "_name", "holder", "hooks",
         "__weakref__",
     )  # fmt: skip
     __hash__ = object.__hash__
@@ -58,7 +56,7 @@ class Tensor(Operators, NumpyProtocols):
         name: str | None = None,
     ):
         self.data = as_array(data, dtype, device)
-        self._grad = self.hooks = self.grad_memory = None
+        self._grad = self.hooks = None
         self.node = None
         self.version = Version()
         self._name = name
@@ -398,7 +396,7 @@ def make(array: Any, node: Any = None, kind: type[Tensor] = Tensor) -> Tensor:
     """A tensor around an existing array (no copy, no checks); ``node`` puts it into a graph."""
     out = kind.__new__(kind)
     out.data = array
-    out._grad = out.hooks = out.grad_memory = None
+    out._grad = out.hooks = None
     out.node = node
     out.tracked = node is not None
     out.version = Version()

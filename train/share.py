@@ -130,8 +130,6 @@ class Share:
             if self.model.training != training:
                 self.model.train(training)
             self.show(self.rank)
-        for p, array in zip(self.params, self.grads[self.rank], strict=True):
-            p.grad_memory = array if p._grad is None else None
         loss = self.model(ids, targets)[1]
         (loss * (weight * scale)).backward()
         self.collect()

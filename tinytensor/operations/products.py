@@ -159,7 +159,7 @@ def _linear_vjp(xp: Any, g: Any, k: Any) -> Any:
         dx = rows @ k.weight
         dx = dx if g.ndim == 2 else dx.reshape(k.shape_of(0))
     if k.needs[1]:
-        dweight = xp.matmul(rows.T, as_rows(k.x), **k.into(1))
+        dweight = rows.T @ as_rows(k.x)
     if k.needs[2]:
         dbias = column_sums(xp, rows)
     return dx, dweight, dbias
