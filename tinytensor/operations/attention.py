@@ -154,8 +154,15 @@ def _attention_reference(
     return matmul(weights, v)
 
 
-def _pattern(x: Any, lead: Any, rows: int, columns: int, p: float, generator: Any) -> Any:
-    """What dropout keeps, (*lead, rows, columns), laid out in memory as the tiles read it."""
+def _pattern(
+    name: str, x: Any, lead: Any, rows: int, columns: int, p: float, generator: Any
+) -> Any:
+    """What dropout keeps, (*lead, rows, columns), laid out in memory as the tiles read it; None
+    where it keeps all. ``name`` is that of the function, for the error."""
+    if not 0 <= p < 1:
+        raise ValueError(f"{name}: dropout: expected 0 <= dropout < 1, got {p}")
+    if not p:
+        return None
     return swapaxes(keep_mask(x, (*lead, columns, rows), p, generator), -1, -2)
 
 
@@ -199,14 +206,9 @@ def scaled_dot_product_attention(
             "keys, dv), "
             f"got q {q.shape}, k {k.shape}, v {v.shape}"
         )
-    if not 0 <= dropout < 1:
-        raise ValueError(
-            f"scaled_dot_product_attention: dropout: expected 0 <= dropout < 1, got {dropout}"
-        )
-    keep = None
-    if dropout:
-        lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
-        keep = _pattern(q, lead, q.shape[-2], k.shape[-2], dropout, generator)
+    lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2]) if dropout else ()
+    sizes = (lead, q.shape[-2], k.shape[-2])
+    keep = _pattern("scaled_dot_product_attention", q, *sizes, dropout, generator)
     if mask is not None and not isinstance(mask, Tensor):
         mask = Tensor(mask, device=q.device)
     if mask is not None and mask.dtype.kind in "iu":
@@ -327,10 +329,6 @@ def self_attention(
             f"self_attention: qkv: expected shape (..., time, 3 * {heads} heads * d), got "
             f"{qkv.shape}"
         )
-    if not 0 <= dropout < 1:
-        raise ValueError(f"self_attention: dropout: expected 0 <= dropout < 1, got {dropout}")
-    keep = None
-    if dropout:
-        *lead, time, _ = qkv.shape
-        keep = _pattern(qkv, (*lead, heads), time, time, dropout, generator)
+    *lead, time, _ = qkv.shape
+    keep = _pattern("self_attention", qkv, (*lead, heads), time, time, dropout, generator)
     return _self_attention(qkv, keep, heads=heads, is_causal=is_causal, dropout=dropout)

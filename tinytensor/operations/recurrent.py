@@ -111,14 +111,6 @@ def _gradients(xp: Any, k: Any, d: Any, hs: Any, w_ih: Any) -> tuple[Any, Any, A
     return dx, dw_ih, dw_hh, dbias
 
 
-def _project(x: Any, w_ih: Any, bias: Any) -> Any:
-    """w_ih x + bias of all steps, (time, batch, gates n)."""
-    out = as_rows(x) @ w_ih.T
-    if bias is not None:
-        out += bias
-    return out.reshape(*x.shape[:2], w_ih.shape[0])
-
-
 @op(
     "x h0 w_ih w_hh bias",
     keeps="x h0 w_ih w_hh bias out",
@@ -148,7 +140,7 @@ def rnn(xp, x, h0, w_ih, w_hh, bias=None, nonlinearity="tanh"):
         raise ValueError(f"nonlinearity: expected 'tanh' or 'relu', got {nonlinearity!r}")
     width = _width(*h0.shape)
     w = _forward_blocks(w_hh, width, 1)
-    projected = _blocks(_project(x, w_ih, bias), width)
+    projected = _blocks(linear.forward(xp, x, w_ih, bias), width)
     out = xp.empty((*x.shape[:2], h0.shape[1]), dtype=x.dtype)
     h, blocks = h0, _blocks(out, width)
     for t in range(len(x)):
@@ -240,7 +232,7 @@ def lstm(xp, x, h0, c0, w_ih, w_hh, bias=None):
     w = _forward_blocks(_inner(xp, w_hh, half=True), width, 4)
     if bias is not None:
         bias = _inner(xp, bias, half=True)
-    projected = _blocks(_project(x, _inner(xp, w_ih, half=True), bias), width)
+    projected = _blocks(linear.forward(xp, x, _inner(xp, w_ih, half=True), bias), width)
     hs = xp.empty((steps, batch, n), dtype=x.dtype)
     h, blocks = h0, _blocks(hs, width)
     m = blocks.shape[1]
