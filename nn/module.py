@@ -21,9 +21,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import scope
 from ..hooks import RemovableHandle
+from ..scope import Scope
 from ..tensor import Tensor
+from ..thread_state import local
 from .hooks import ModuleHooks
 from .state import LoadResult, load
 from .summary import describe
@@ -80,10 +81,15 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward``; the graph nodes it makes are marked as this module's for drawing."""
-        with scope.Scope(self, self._name or self._find_name()):
+        state = local.state
+        outer = state.scope
+        state.scope = Scope(self, self._name or self._find_name(outer), outer)
+        try:
             if self._hooks is None:
                 return self.forward(*args, **kwargs)
             return self._hooks.call(self, args, kwargs)
+        finally:
+            state.scope = outer
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's output; every module that is called defines it."""
@@ -112,9 +118,8 @@ class Module:
         hooks: ModuleHooks = self.__dict__["_hooks"]
         return hooks
 
-    def _find_name(self) -> str | None:
+    def _find_name(self, outer: Scope | None) -> str | None:
         """The path from the calling module to this one; remembered, since it seldom changes."""
-        outer = scope.current()
         caller = outer.module() if outer is not None else None
         if caller is None:
             return None

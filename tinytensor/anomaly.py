@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .device import device_of
-from .grad_mode import Mode, grad_mode
+from .grad_mode import Mode
+from .thread_state import local
 from .version import place, user_line
 
 
@@ -27,13 +28,15 @@ class detect_anomaly(Mode):
         self._outer: list[tuple[bool, Any]] = []
 
     def __enter__(self) -> None:
-        self._outer.append((grad_mode.anomaly, grad_mode.observers))
-        grad_mode.anomaly = True
-        if _remember_line not in grad_mode.observers:
-            grad_mode.observers = (*grad_mode.observers, _remember_line)
+        state = local.state
+        self._outer.append((state.anomaly, state.observers))
+        state.anomaly = True
+        if _remember_line not in state.observers:
+            state.observers = (*state.observers, _remember_line)
 
     def __exit__(self, *exc: object) -> None:
-        grad_mode.anomaly, grad_mode.observers = self._outer.pop()
+        state = local.state
+        state.anomaly, state.observers = self._outer.pop()
 
 
 def _remember_line(node: Any) -> None:

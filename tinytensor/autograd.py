@@ -6,17 +6,18 @@ each node is visited once, after all gradients into it have been added up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .anomaly import check_finite
-from .grad_mode import grad_mode, set_grad_enabled
+from .grad_mode import set_grad_enabled
 from .graph import Node
 from .hooks import run_hooks
 from .pullback import pull_back
+from .thread_state import local
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -73,7 +74,7 @@ def backward(
         wanted = {t if t.node is None else t.node for t in targets}
         on_path = _paths_to(order, wanted)
     found: dict[Any, Any] = {}
-    watched = grad_mode.anomaly
+    watched = local.state.anomaly
 
     while order:
         node = order.pop()
@@ -118,15 +119,13 @@ def backward(
         for key in {k for k in keys if k not in found and k in grads}:
             found[key] = run_hooks(key.hooks, grads[key], create_graph)
         return [found.get(k) for k in keys]
-    from .tensor import make  # tensor.py imports this file
-
     for leaf in leaves.values():
         g = grads.get(leaf)
         if g is not None:
             fresh = leaf in owned
             if leaf.hooks:
                 g, fresh = run_hooks(leaf.hooks, g, create_graph), False
-            _accumulate(make, leaf, g, fresh, create_graph)
+            leaf.accumulate_grad(g, fresh, create_graph)
     return []
 
 
@@ -153,22 +152,6 @@ def _paths_to(order: list[Node], wanted: set[Any]) -> set[Any]:
         if any(p in on_path for p in node.parents if p is not None):
             on_path.add(node)
     return on_path
-
-
-def _accumulate(
-    make: Callable[[Any], Tensor], leaf: Tensor, g: Any, owned: bool, graph: bool
-) -> None:
-    """Add a gradient to ``leaf.grad``; the array stored is one that nobody else holds."""
-    before = leaf._grad
-    if graph:
-        leaf._grad = g.copy() if before is None else before + g
-    elif before is None:
-        leaf._grad = make(g if owned else g.copy())
-    elif before.node is not None:
-        leaf._grad = make(before.data + g)
-    else:
-        before.data += g
-        before.version.bump()
 
 
 def grad(
@@ -233,9 +216,7 @@ def grad(
 
 def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
     """A checked gradient for ``output``: a raw array, or a Tensor where ``graph``."""
-    from .tensor import Tensor, make, tensor
-
-    if not output.requires_grad:
+    if not output.tracked:
         what = f"backward: this tensor (shape {output.shape}, {output.dtype})"
         if output.dtype.kind != "f":
             raise RuntimeError(
@@ -257,7 +238,11 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
             )
         one = xp.empty(output.shape, output.dtype)
         one.fill(1)
-        return make(one) if graph else one
+        if not graph:
+            return one
+        given = one
+    from .tensor import Tensor, tensor  # tensor.py imports this file
+
     t = given if isinstance(given, Tensor) else tensor(given, device=output.device)
     if t.device is not output.device:
         raise TypeError(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import random, scope, tree
-from .grad_mode import enable_grad, grad_mode
+from . import random, tree
+from .grad_mode import enable_grad
 from .graph import Dropped, Node
 from .tensor import Tensor, make
+from .thread_state import local
 from .version import place
 
 
@@ -25,7 +26,7 @@ class _Segment:
         given = [x for x in tree.leaves([args, kwargs]) if isinstance(x, Tensor)]
         self.versions = [(x.version, x.version.count) for x in given]
         self.random = random.state()
-        self.scope = scope.current()
+        self.scope = local.state.scope
         self.count = 0
         self.again: list[tuple[str, Any]] = []
 
@@ -51,10 +52,11 @@ class _Segment:
                     f"checkpoint: an argument of {self.called!r} was changed in place before "
                     f"backward could compute it again, last{place(version.where)}; give it a copy"
                 )
-        outer, now = grad_mode.observers, random.state()
-        around = scope.replace(self.scope)  # in the modules of the first run
+        state = local.state
+        outer, around, now = state.observers, state.scope, random.state()
         random.set_state(self.random)
-        grad_mode.observers = (self.collect,)  # after those that the call itself puts before it
+        state.scope = self.scope  # in the modules of the first run
+        state.observers = (self.collect,)  # after those that the call itself puts before it
         try:
             with enable_grad():
                 self.fn(*self.args, **self.kwargs)
@@ -62,8 +64,7 @@ class _Segment:
             self.again.clear()  # a later backward starts afresh
             raise
         finally:
-            grad_mode.observers = outer
-            scope.replace(around)
+            state.observers, state.scope = outer, around
             random.set_state(now)
 
 
@@ -130,12 +131,13 @@ def checkpoint(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     if not callable(fn):
         raise TypeError(f"checkpoint: fn: expected a function, got {type(fn).__name__}")
-    if not grad_mode.enabled:
+    state = local.state
+    if not state.enabled:
         return fn(*args, **kwargs)
     segment = _Segment(fn, args, kwargs)
-    outer = grad_mode.observers
-    grad_mode.observers = (segment.drop, *outer)  # one inside another: the outermost has it last
+    outer = state.observers
+    state.observers = (segment.drop, *outer)  # one inside another: the outermost has it last
     try:
         return fn(*args, **kwargs)
     finally:
-        grad_mode.observers = outer
+        state.observers = outer

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .thread_state import local
+
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class _GradMode(threading.local):
-    enabled = True
-    #: inside inference_mode: recording cannot be turned on again
-    inference = False
-    #: inside detect_anomaly: backward checks every gradient
-    anomaly = False
-    #: called with each node that is recorded; checkpointing and anomaly detection watch this way
-    observers: tuple[Callable[[Any], None], ...] = ()
-
-
-grad_mode = _GradMode()
 
 
 class Mode:
@@ -72,16 +60,17 @@ class _Recording(Mode):
         self._outer: list[bool] = []
 
     def __enter__(self) -> None:
-        if self.enabled and grad_mode.inference:
+        state = local.state
+        if self.enabled and state.inference:
             raise RuntimeError(
                 "enable_grad: inside tt.inference_mode() nothing can be recorded; use tt.no_grad() "
                 "around the code instead"
             )
-        self._outer.append(grad_mode.enabled)
-        grad_mode.enabled = self.enabled
+        self._outer.append(state.enabled)
+        state.enabled = self.enabled
 
     def __exit__(self, *exc: object) -> None:
-        grad_mode.enabled = self._outer.pop()
+        local.state.enabled = self._outer.pop()
 
     def again(self) -> _Recording:
         return _Recording(self.enabled)
@@ -93,14 +82,14 @@ class set_grad_enabled(_Recording):
 
     def __init__(self, enabled: bool):
         super().__init__(enabled)
-        self._before = grad_mode.enabled
+        self._before = local.state.enabled
         super().__enter__()
 
     def __enter__(self) -> None:
         """Nothing is left to do: it was switched when this was made."""
 
     def __call__(self, func: F) -> F:
-        grad_mode.enabled = self._before  # a decorator switches when the function is called
+        local.state.enabled = self._before  # a decorator switches when the function is called
         return super().__call__(func)
 
 
@@ -126,13 +115,15 @@ class inference_mode(Mode):
         self._outer: list[tuple[bool, bool]] = []
 
     def __enter__(self) -> None:
-        self._outer.append((grad_mode.enabled, grad_mode.inference))
-        grad_mode.enabled, grad_mode.inference = False, True
+        state = local.state
+        self._outer.append((state.enabled, state.inference))
+        state.enabled, state.inference = False, True
 
     def __exit__(self, *exc: object) -> None:
-        grad_mode.enabled, grad_mode.inference = self._outer.pop()
+        state = local.state
+        state.enabled, state.inference = self._outer.pop()
 
 
 def is_grad_enabled() -> bool:
     """Whether ops on tensors that require gradients record a graph in this thread."""
-    return grad_mode.enabled
+    return local.state.enabled

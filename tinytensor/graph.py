@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import make_dataclass
 from typing import TYPE_CHECKING, Any
 
 from .device import device_of
 
 if TYPE_CHECKING:
     from .tensor import Tensor
+    from .version import Version
 
 #: outputs of at most this many elements stay readable on their node (value and gradient), which
 #: is what lets a picture of a small expression show every number
@@ -35,8 +37,8 @@ class Node:
         in_meta: per operand (shape, dtype), or None for a number.
         needs: per operand, whether a gradient is wanted.
         saved: what is kept for backward, by ``op.keys``; None once freed.
-        versions, counts: for each of these the counter of writes, and where it stood; a thing that
-            nobody can write to has None and 0.
+        versions: for each of these the counter of writes and where it stood, or None for a thing
+            that nobody can write to.
         shape, dtype: of the output (a tuple of shapes for several outputs).
         value, grad: arrays, kept for outputs of at most ``SMALL`` elements.
         scope: the module call that made it. seq: creation order. name: given by the user.
@@ -45,8 +47,8 @@ class Node:
     """
 
     __slots__ = (
-        "op", "params", "parents", "consts", "in_meta", "needs", "saved", "versions", "counts",
-        "shape", "dtype", "value", "grad", "scope", "seq", "name", "hooks", "where", "__weakref__",
+        "op", "params", "parents", "consts", "in_meta", "needs", "saved", "versions", "shape",
+        "dtype", "value", "grad", "scope", "seq", "name", "hooks", "where", "__weakref__",
     )  # fmt: skip
 
     op: Any
@@ -56,8 +58,7 @@ class Node:
     in_meta: tuple[Any, ...]
     needs: tuple[bool, ...]
     saved: tuple[Any, ...] | Dropped | None
-    versions: tuple[Any, ...]
-    counts: tuple[int, ...]
+    versions: tuple[tuple[Version, int] | None, ...]
     shape: Any
     dtype: Any
     scope: Any
@@ -108,13 +109,6 @@ class Kept:
     needs: tuple[bool, ...]
     graph: bool
 
-    def __init__(self, node: Node, values: Sequence[Any], graph: bool):
-        own = self.__dict__
-        if node.params:
-            own.update(node.params)
-        own.update(zip(node.op.keys, values, strict=True))
-        own["node"], own["needs"], own["graph"] = node, node.needs, graph
-
     def __getattr__(self, name: str) -> Any:
         """Only called for what is not there."""
         op = self.node.op
@@ -134,3 +128,9 @@ class Kept:
         if self.graph:
             return op(*operands, **settings)
         return op.forward(device_of(operands[0]).xp, *operands, **settings)
+
+
+def kept_by(op: Any) -> type[Kept]:
+    """:class:`Kept` with attributes for what this op keeps and for its settings."""
+    names = ["node", "needs", "graph", *op.keys, *op.setting_names]
+    return make_dataclass("Kept", names, bases=(Kept,))

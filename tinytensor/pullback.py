@@ -15,7 +15,7 @@ import numpy as np
 from .device import device_of
 from .dtypes import F16, F32
 from .grad_mode import enable_grad
-from .graph import Dropped, Kept, Node
+from .graph import Dropped, Node
 from .version import place
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ def pull_back(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
     saved: Any = node.saved
     if type(saved) is not tuple:
         saved = _recomputed(node)
-    for version, count in zip(node.versions, node.counts, strict=True):
-        if version is not None and version.count != count:
+    for version in node.versions:
+        if version is not None and version[0].count != version[1]:
             raise RuntimeError(_changed(node))
     if type(g) is list:
         g = _fill(node, g, graph)
@@ -44,27 +44,24 @@ def pull_back(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
         import tinytensor as xp  # the same names as NumPy's, on Tensors
 
         saved = _as_tensors(node, saved)
-    k = Kept(node, saved, graph)
-    needs = node.needs
-    if op.joint is not None:
-        results = op.joint(xp, g, k)
-    else:
-        results = [
-            rule(xp, g, k) if need else None for rule, need in zip(op.vjps, needs, strict=True)
-        ]
+    k = op.kept(node, node.needs, graph, *saved, **node.params)
+    results = None if op.joint is None else op.joint(xp, g, k)
     out = []
-    for i, need in enumerate(needs):
-        r = results[i]
-        if need and r is not None:
-            shape, dtype = node.in_meta[i]
-            if isinstance(r, np.generic):  # NumPy makes scalars of 0-d arrays
-                r = np.asarray(r)
-            own = not graph and (all(r is not part for part in g) if several else r is not g)
-            if r.shape != shape:
-                r = _fit(op, i, xp, r, shape)
-            if r.dtype != dtype:
-                r = r.astype(dtype)
-            out.append((node.parents[i], r, own and r.base is None))
+    for i, need in enumerate(node.needs):
+        if not need:
+            continue
+        r = op.vjps[i](xp, g, k) if results is None else results[i]
+        if r is None:
+            continue
+        shape, dtype = node.in_meta[i]
+        if isinstance(r, np.generic):  # NumPy makes scalars of 0-d arrays
+            r = np.asarray(r)
+        own = not graph and (all(r is not part for part in g) if several else r is not g)
+        if r.shape != shape:
+            r = _fit(op, i, xp, r, shape)
+        if r.dtype is not dtype and r.dtype != dtype:
+            r = r.astype(dtype)
+        out.append((node.parents[i], r, own and r.base is None))
     return out
 
 
@@ -102,9 +99,9 @@ def _fit(op: Op, operand: int, xp: Any, r: Any, shape: tuple[int, ...]) -> Any:
 def _changed(node: Node) -> str:
     """What to say when a saved array was written to before backward read it."""
     name, version, count = next(
-        (key, version, count)
-        for key, version, count in zip(node.op.keys, node.versions, node.counts, strict=True)
-        if version is not None and version.count != count
+        (key, *version)
+        for key, version in zip(node.op.keys, node.versions, strict=True)
+        if version is not None and version[0].count != version[1]
     )
     inputs = node.op.inputs
     if name in inputs:
@@ -173,7 +170,7 @@ def _as_tensors(node: Node, saved: Sequence[Any]) -> list[Any]:
             continue
         value = make(array, parent)
         # the same counter, so that a graph of the gradients notices a write to the array too
-        value.version = version or value.version
+        value.version = version[0] if version else value.version
         values.append(value)
     return values
 

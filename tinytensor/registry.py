@@ -30,23 +30,39 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from types import MethodType
 from typing import Any
 
 import numpy as np
 
-from . import scope
 from .arguments import NUMBERS, bind, convert, explain, mixed_devices
 from .device import BY_TYPE, device_of
 from .dtypes import F16, F32, F64, any_half, narrow_to_operands, widen
-from .grad_mode import grad_mode
-from .graph import SMALL, Node, Seen, next_seq
+from .graph import SMALL, Kept, Node, Seen, kept_by, next_seq
 from .samples import Draw, Sample
 from .tensor import Tensor, make, tensor
+from .thread_state import ThreadState, local
 from .version import Version, share
 
 #: every op by name
 OPS: dict[str, Op] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What there is to record in a call, which depends on which operands are tracked.
+
+    Attributes:
+        needs: per operand, whether its gradient is wanted.
+        constants: places of the operands that are not tracked.
+        unread: places in ``node.saved`` of what no gradient that is wanted reads.
+    """
+
+    needs: tuple[bool, ...]
+    constants: tuple[int, ...]
+    unread: tuple[int, ...]
 
 
 class Op:
@@ -107,19 +123,23 @@ class Op:
         #: whether what is kept depends on which gradients are wanted
         self.selective = not isinstance(keeps, str)
         self._extras = tuple(k for k in self.keeps if k not in self.inputs and k != "out")
-        self._kept_inputs = tuple((k, self.inputs.index(k)) for k in self.keeps if k in self.inputs)
+        kept_inputs = tuple(k for k in self.keeps if k in self.inputs)
+        self._kept_inputs = tuple(self.inputs.index(k) for k in kept_inputs)
         self._keeps_out = "out" in self.keeps
-        self.keys = (
-            tuple(k for k, _ in self._kept_inputs)
-            + (("out",) if self._keeps_out else ())
-            + self._extras
-        )
+        #: what is kept, in the order of ``node.saved``
+        self.keys = kept_inputs + (("out",) if self._keeps_out else ()) + self._extras
+        taken = {"node", "needs", "graph", "shape_of", "run"} & {*self.keys, *self.setting_names}
+        if taken:
+            raise TypeError(
+                f"op {name!r}: {', '.join(sorted(taken))}: a gradient rule reads other things "
+                "under this name; call the operand, setting or array something else"
+            )
         #: for a selective op: per kept thing, the operands whose gradients read it
         self._readers = tuple(
             tuple(i for i, name in enumerate(self.inputs) if key in readers.get(name, "").split())
             for key in self.keys
         )
-        self._unread_by_needs: dict[tuple[bool, ...], tuple[int, ...]] = {}
+        self._plans: dict[tuple[bool, ...], Plan] = {}
         self.__name__ = self.__qualname__ = name
         self.__doc__ = self.doc
         self.__module__ = forward.__module__
@@ -158,6 +178,11 @@ class Op:
         """Sample arguments, the same on every call with the same seed."""
         return self._samples(Draw(seed)) if self._samples is not None else []
 
+    @cached_property
+    def kept(self) -> type[Kept]:
+        """The class of what a gradient rule sees of the forward pass."""
+        return kept_by(self)
+
     # -- application --------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -166,8 +191,10 @@ class Op:
         else:
             args, settings = bind(self, args, kwargs)
         arrays: list[Any] = []
+        parents: list[Any] = []  # per operand its node or, for a leaf, itself; None: not tracked
+        meta: list[Any] = []
+        tracked: list[bool] = []
         kind: type | None = None
-        tracked = False
         usual = True  # all operands are float32
         for arg in args:
             if isinstance(arg, Tensor):
@@ -176,13 +203,22 @@ class Op:
                     if kind is not None:
                         raise mixed_devices(self, args)
                     kind = type(array)
-                if arg.tracked:
-                    tracked = True
-                if array.dtype is not F32:
+                dtype = array.dtype
+                if dtype is not F32:
                     usual = False
                 arrays.append(array)
+                meta.append((array.shape, dtype))
+                if arg.tracked:
+                    tracked.append(True)
+                    parents.append(arg.node or arg)
+                else:
+                    tracked.append(False)
+                    parents.append(None)
             elif arg is None or type(arg) in NUMBERS:
                 arrays.append(arg)
+                meta.append(None)
+                tracked.append(False)
+                parents.append(None)
             else:
                 return self._of(convert(self, args), settings)
         if kind is None:
@@ -192,10 +228,11 @@ class Op:
         narrow = None
         if not usual and self.wide and any_half(arrays):
             arrays, narrow = widen(arrays)
-        tracked = tracked and grad_mode.enabled and self.differentiable
+        state = local.state
+        recording = state.enabled and self.differentiable and True in tracked
         try:
             if self.asks:
-                result = self.forward(device.xp, *arrays, **settings, recording=tracked)
+                result = self.forward(device.xp, *arrays, **settings, recording=recording)
             elif not usual and self.arity == 1 and arrays[0].dtype.itemsize == 1:
                 with np.errstate(all="ignore"):  # in float16, and then again in float32, see below
                     result = self.forward(device.xp, *arrays, **settings)
@@ -203,18 +240,37 @@ class Op:
                 result = self.forward(device.xp, *arrays, **settings)
         except (ValueError, IndexError, TypeError, OverflowError) as error:
             raise explain(self, error, args, settings) from error
-        extras: tuple[Any, ...] = ()
+        extras: list[Any] = []
         if self._extras:
             if type(result) is not tuple or len(result) != 1 + len(self._extras):
                 raise TypeError(
                     f"op {self.name!r}: forward: expected a tuple of the result and "
                     f"{', '.join(self._extras)}, which keeps= names and which are no operands"
                 )
-            result, *rest_ = result
-            extras = tuple(rest_)
+            result, *extras = result
         if self.outputs != 1:
             results = [r if narrow is None else r.astype(narrow) for r in result]
-            return self._finish_many(device, args, arrays, settings, results, extras, tracked)
+            results = [
+                narrow_to_operands(r if type(r) in BY_TYPE else device.xp.asarray(r), arrays)
+                for r in results
+            ]
+            outs = tuple(make(r) for r in results)
+            if recording:
+                # an output that is kept: a later write to it must be noticed too
+                kept = [next((o.version for o in outs if o.data is e), None) for e in extras]
+                node = self._record(
+                    state, settings, args, parents, meta, tracked, arrays, extras, None, kept
+                )
+                node.shape = tuple(r.shape for r in results)
+                node.dtype = tuple(r.dtype for r in results)
+                for i, out in enumerate(outs):
+                    if out.data.dtype.kind == "f":
+                        out.node = pick(node, i, out.data)
+                        out.tracked = True
+            if self.view:
+                for out in outs:
+                    share_version(out, args[0])
+            return outs
         if type(result) is not kind and type(result) not in BY_TYPE:
             result = device.xp.asarray(result)
         if narrow is not None:
@@ -226,141 +282,99 @@ class Op:
                 # of 8-bit integers and booleans NumPy makes float16, which overflows at exp(12)
                 wide = [x.astype(F32) if isinstance(x, Tensor) else x for x in args]
                 return self._of(wide, settings)
-        if not tracked or result.dtype.kind != "f":
-            out = make(result)
-            if self.view:
-                share_version(out, args[0])
-            return out
-        node = self._node(args, arrays, settings)
-        node.shape = result.shape
-        node.dtype = result.dtype
-        if result.size <= SMALL:
-            node.value = result if result.base is None else result.copy()
-        out = make(result, node)
+        out = make(result)
         if self.view:
             share_version(out, args[0])
-        self._keep(node, args, arrays, out, extras)
+        if recording and result.dtype.kind == "f":
+            node = self._record(state, settings, args, parents, meta, tracked, arrays, extras, out)
+            node.shape = result.shape
+            node.dtype = result.dtype
+            if result.size <= SMALL:
+                node.value = result if result.base is None else result.copy()
+            out.node = node
+            out.tracked = True
         return out
 
     def _of(self, operands: list[Any], settings: dict[str, Any]) -> Any:
         """The op on these operands, which a variadic one takes as a list."""
         return self(operands, **settings) if self.variadic else self(*operands, **settings)
 
-    def _node(self, args: Sequence[Any], arrays: Sequence[Any], settings: dict[str, Any]) -> Node:
-        """Record one application in the graph (without outputs and kept arrays)."""
+    def _record(
+        self,
+        state: ThreadState,
+        settings: dict[str, Any],
+        args: Sequence[Any],
+        parents: list[Any],
+        meta: list[Any],
+        tracked: list[bool],
+        arrays: Sequence[Any],
+        extras: list[Any],
+        out: Tensor | None,
+        versions_of_extras: Sequence[Version | None] | None = None,
+    ) -> Node:
+        """One application as a node: who its operands are, and the arrays that backward needs.
+
+        Args:
+            args: the operands. arrays: theirs, or what they were widened to.
+            parents, meta: as in the node. tracked: per operand, whether it is.
+            extras: what forward returned besides results. out: the only result, where it is one.
+        """
         node = Node()
         node.op = self
         node.params = settings
         node.seq = next_seq()
-        node.scope = scope._state.current
-        parents: list[Any] = []
-        meta: list[Any] = []
-        needs: list[bool] = []
-        consts: dict[int, Any] | None = None
-        rules = None if self.joint is not None else self.vjps
-        for i, arg in enumerate(args):
-            if isinstance(arg, Tensor):
-                array = arg.data
-                meta.append((array.shape, array.dtype))
-                if arg.tracked:
-                    parents.append(arg if arg.node is None else arg.node)
-                    needs.append(rules is None or rules[i] is not None)
-                    continue
-                if array.size <= SMALL:
-                    consts = consts or {}
-                    consts[i] = Seen(arg)
-            else:
-                meta.append(None)
-                if arg is not None:
-                    consts = consts or {}
-                    consts[i] = arg
-            parents.append(None)
-            needs.append(False)
+        node.scope = state.scope
         node.parents = tuple(parents)
         node.in_meta = tuple(meta)
-        node.needs = tuple(needs)
-        node.consts = consts
+        plan = self._plan(tuple(tracked))
+        node.needs = plan.needs
+        node.consts = None
+        for i in plan.constants:
+            arg = args[i]
+            if arg is not None and (not isinstance(arg, Tensor) or arg.data.size <= SMALL):
+                node.consts = node.consts or {}
+                node.consts[i] = Seen(arg) if isinstance(arg, Tensor) else arg
+        saved: list[Any] = []
+        versions: list[tuple[Version, int] | None] = []
+        for i in self._kept_inputs:
+            saved.append(arrays[i])
+            arg = args[i]
+            if isinstance(arg, Tensor):
+                version = arg.version
+                versions.append((version, version.count))
+            else:
+                versions.append(None)
+        if out is not None and self._keeps_out:
+            saved.append(out.data)
+            versions.append((out.version, out.version.count))
+        if extras:
+            saved += extras
+            counters = versions_of_extras or [None] * len(extras)
+            versions += [None if v is None else (v, v.count) for v in counters]
+        for n in plan.unread:
+            saved[n] = versions[n] = None
+        node.saved = tuple(saved)
+        node.versions = tuple(versions)
+        for observe in state.observers:
+            observe(node)
         return node
 
-    def _keep(
-        self,
-        node: Node,
-        args: Sequence[Any],
-        arrays: Sequence[Any],
-        out: Tensor | None,
-        extras: tuple[Any, ...],
-        extra_versions: Sequence[Version | None] | None = None,
-    ) -> None:
-        """Hand the node the arrays its backward needs, with the versions they have now."""
-        if not self.keys:
-            node.saved = node.versions = node.counts = ()
-        else:
-            saved: list[Any] = []
-            versions: list[Version | None] = []
-            counts: list[int] = []
-            for _, i in self._kept_inputs:
-                saved.append(arrays[i])
-                arg = args[i]
-                version = arg.version if isinstance(arg, Tensor) else None
-                versions.append(version)
-                counts.append(0 if version is None else version.count)
-            if self._keeps_out:
-                assert out is not None
-                saved.append(out.data)
-                versions.append(out.version)
-                counts.append(out.version.count)
-            if extras:
-                saved += extras
-                versions += extra_versions or [None] * len(extras)
-                counts += [0] * len(extras)  # made just now
-            if self.selective and False in node.needs:
-                for n in self._unread(node.needs):
-                    saved[n] = versions[n] = None
-            node.saved, node.versions, node.counts = tuple(saved), tuple(versions), tuple(counts)
-        for observe in grad_mode.observers:
-            observe(node)
-
-    def _unread(self, needs: tuple[bool, ...]) -> tuple[int, ...]:
-        """Which of the kept things no gradient that is needed reads."""
-        found = self._unread_by_needs.get(needs)
-        if found is None:
-            found = self._unread_by_needs[needs] = tuple(
-                n for n, readers in enumerate(self._readers) if not any(needs[i] for i in readers)
-            )
-        return found
-
-    def _finish_many(
-        self,
-        device: Any,
-        args: Sequence[Any],
-        arrays: Sequence[Any],
-        settings: dict[str, Any],
-        results: list[Any],
-        extras: tuple[Any, ...],
-        tracked: bool,
-    ) -> tuple[Tensor, ...]:
-        """Outputs of an op that returns several: each gets a pick node above the op's own node."""
-        results = [
-            narrow_to_operands(r if type(r) in BY_TYPE else device.xp.asarray(r), arrays)
-            for r in results
-        ]
-        if not tracked:
-            outs = tuple(make(r) for r in results)
-        else:
-            node = self._node(args, arrays, settings)
-            node.shape = tuple(r.shape for r in results)
-            node.dtype = tuple(r.dtype for r in results)
-            outs = tuple(
-                make(r, pick(node, i, r) if r.dtype.kind == "f" else None)
-                for i, r in enumerate(results)
-            )
-            # an output that is kept: a later write to it must be noticed too
-            kept = [next((o.version for o in outs if o.data is e), None) for e in extras]
-            self._keep(node, args, arrays, None, extras, kept)
-        if self.view:
-            for out in outs:
-                share_version(out, args[0])
-        return outs
+    def _plan(self, tracked: tuple[bool, ...]) -> Plan:
+        """What to record where these operands are tracked."""
+        plan = self._plans.get(tracked)
+        if plan is None:
+            rules = self.vjps if self.joint is None else (True,) * len(tracked)
+            needs = tuple(t and r is not None for t, r in zip(tracked, rules, strict=True))
+            constants = tuple(i for i, t in enumerate(tracked) if not t)
+            unread: tuple[int, ...] = ()
+            if self.selective:
+                unread = tuple(
+                    n for n, by in enumerate(self._readers) if not any(needs[i] for i in by)
+                )
+            plan = Plan(needs, constants, unread)
+            if not self.variadic:  # of which there are too many kinds
+                self._plans[tracked] = plan
+        return plan
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -425,7 +439,7 @@ def pick(node: Node, index: int, array: Any) -> Node:
     out.consts = None
     out.in_meta = ((array.shape, array.dtype),)
     out.needs = (True,)
-    out.saved = out.versions = out.counts = ()
+    out.saved = out.versions = ()
     out.shape = array.shape
     out.dtype = array.dtype
     if array.size <= SMALL:

@@ -12,12 +12,13 @@ from . import autograd, inplace
 from . import hooks as _hooks
 from .convert import DEFAULT_DTYPE, as_array, names_device
 from .device import BY_TYPE, Device, device, device_of
-from .grad_mode import grad_mode, set_grad_enabled
+from .grad_mode import enable_grad, no_grad
 from .graph import Node
 from .hints import OF_TENSOR, hint
 from .hooks import RemovableHandle
 from .interop import NumpyProtocols
 from .operators import Operators
+from .thread_state import local
 from .version import Version, share
 
 
@@ -170,8 +171,22 @@ class Tensor(Operators, NumpyProtocols):
                 earlier backward; a saved array was changed in place.
         """
         seed = autograd.cotangent(self, gradient, "gradient", create_graph)
-        with set_grad_enabled(create_graph):
+        with enable_grad() if create_graph else no_grad():
             autograd.backward([self], [seed], None, retain_graph or create_graph, create_graph)
+
+    def accumulate_grad(self, g: Any, owned: bool, graph: bool) -> None:
+        """Add ``g`` to ``grad``: a raw array, ``owned`` if nobody else holds it, or a Tensor for a
+        ``graph`` of the gradients."""
+        before = self._grad
+        if graph:
+            self._grad = g.copy() if before is None else before + g
+        elif before is None:
+            self._grad = make(g if owned else g.copy())
+        elif before.node is not None:
+            self._grad = make(before.data + g)
+        else:
+            before.data += g
+            before.version.bump()
 
     def detach(self) -> Tensor:
         """The same memory outside the graph."""
@@ -188,8 +203,7 @@ class Tensor(Operators, NumpyProtocols):
         if requires_grad and self.data.dtype.kind != "f":
             raise TypeError(
                 "requires_grad: only floating-point tensors can have gradients, this one is "
-                f"{self.dtype}; "
-                "convert it with .astype('float32')"
+                f"{self.dtype}; convert it with .astype('float32')"
             )
         if not requires_grad and self.node is not None:
             raise RuntimeError("requires_grad: cannot be unset inside a graph; use .detach()")
@@ -333,7 +347,7 @@ class Tensor(Operators, NumpyProtocols):
     def is_recorded(self, value: Any) -> bool:
         """Whether a write of ``value`` to this tensor has to go into a graph."""
         tracked = self.requires_grad or (isinstance(value, Tensor) and value.requires_grad)
-        return tracked and grad_mode.enabled
+        return tracked and local.state.enabled
 
     # -- containers ---------------------------------------------------------------------------
 

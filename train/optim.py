@@ -103,14 +103,16 @@ class Optimizer:
             if not (isinstance(value, (int, float)) and 0.0 <= value < math.inf):
                 raise ValueError(f"{name}: expected a number >= 0, got {value!r}")
 
-    def update(self, p: Any, g: Any, scratch: Any, *state: Any, xp: Any, **numbers: Any) -> None:
-        """Update one piece: ``p`` and ``state`` in place, with the gradient ``g``, which is only
-        read; all of one shape, as is ``scratch``, which may be written to."""
+    def update(
+        self, xp: Any, p: Any, g: Any, scratch: Any, state: Sequence[Any], numbers: dict[str, Any]
+    ) -> None:
+        """Update one piece: ``p`` and the arrays of ``state`` in place, with the gradient ``g``,
+        which is only read; all of one shape, as is ``scratch``, which may be written to."""
         raise TypeError(f"{type(self).__name__} defines no update(...)")
 
     def numbers(self, group: dict[str, Any], step: int) -> dict[str, Any]:
         """What :meth:`update` needs besides arrays, for a parameter's ``step``-th step from 1."""
-        return {key: value for key, value in group.items() if key != "params"}
+        return group
 
     @property
     def lr(self) -> float:
@@ -144,44 +146,38 @@ class Optimizer:
         parts: list[slice] | None = None
         if share[1] > 1:
             parts = shares([p.size for p, _ in given], *share)
-        known: dict[Any, dict[str, Any]] = {}  # numbers are the same for most of a group
+        known: tuple[Any, int] = (None, 0)  # numbers are the same for most of a group
+        numbers: dict[str, Any] = {}
         for i, (p, group) in enumerate(given):
-            state = self.state.setdefault(id(p), {"step": 0})
-            state["step"] += 1
-            key = id(group), state["step"]
-            if key not in known:
-                known[key] = self.numbers(group, state["step"])
-            self._step(p, group, state, known[key], None if parts is None else parts[i])
+            state = self.state.get(id(p)) or self.state.setdefault(id(p), {"step": 0})
+            step = state["step"] = state["step"] + 1
+            if known[0] is not group or known[1] != step:
+                known, numbers = (group, step), self.numbers(group, step)
+            arrays = [self._slot(p, state, name) for name in self.slots_of(group)]
+            self._step(p, arrays, numbers, None if parts is None else parts[i])
             p.version.bump(where)
 
     def _step(
-        self,
-        p: Tensor,
-        group: dict[str, Any],
-        state: dict[str, Any],
-        numbers: dict[str, Any],
-        part: slice | None,
+        self, p: Tensor, state: list[Any], numbers: dict[str, Any], part: slice | None
     ) -> None:
         data, g = p.data, p._grad.data  # type: ignore[union-attr]
         if g.shape != data.shape:
             raise ValueError(f"grad: expected the parameter's shape {p.shape}, got {g.shape}")
-        xp = p.device.xp
-        names = self.slots_of(group)
-        arrays = [self._slot(p, state, name) for name in names] if names else []
+        xp = device_of(data).xp
         if not data.flags.c_contiguous:
             data = p.data = xp.ascontiguousarray(data)
         size = data.size
         piece = min(PIECE, size) if xp is np else size  # a GPU wants few large launches
         if size <= piece and part is None:
-            self.update(data, g, xp.empty_like(data), *arrays, xp=xp, **numbers)
+            self.update(xp, data, g, xp.empty(data.shape, data.dtype), state, numbers)
             return
         scratch = xp.empty(piece, dtype=data.dtype)
-        flat = [a.reshape(-1) for a in (data, g, *arrays)]
+        flat = [a.reshape(-1) for a in (data, g, *state)]
         if part is not None:
             flat = [a[part] for a in flat]
         for start in range(0, flat[0].size, max(piece, 1)):
             values, grad, *rest = (a[start : start + piece] for a in flat)
-            self.update(values, grad, scratch[: values.size], *rest, xp=xp, **numbers)
+            self.update(xp, values, grad, scratch[: values.size], rest, numbers)
 
     def _slot(self, p: Tensor, state: dict[str, Any], name: str) -> Any:
         """A state array on the parameter's device and of its dtype, zeros at first."""
@@ -305,7 +301,9 @@ class SGD(Optimizer):
         if group["nesterov"] and not group["momentum"]:
             raise ValueError("nesterov: needs a momentum above 0")
 
-    def update(self, p: Any, g: Any, scratch: Any, *state: Any, xp: Any, **numbers: Any) -> None:
+    def update(
+        self, xp: Any, p: Any, g: Any, scratch: Any, state: Sequence[Any], numbers: dict[str, Any]
+    ) -> None:
         """See :class:`Optimizer`."""
         lr, momentum, decay = numbers["lr"], numbers["momentum"], numbers["weight_decay"]
         if decay:
@@ -377,7 +375,9 @@ class Adam(Optimizer):
             "decay": group["weight_decay"],
         }
 
-    def update(self, p: Any, g: Any, scratch: Any, *state: Any, xp: Any, **numbers: Any) -> None:
+    def update(
+        self, xp: Any, p: Any, g: Any, scratch: Any, state: Sequence[Any], numbers: dict[str, Any]
+    ) -> None:
         """See :class:`Optimizer`."""
         m, v = state
         if numbers["decay"]:

@@ -158,6 +158,8 @@ def test_mistakes_in_a_definition_are_named() -> None:
         AttributeError, match="'forgot' reads k.x, which is not kept: add 'x' to its"
     ):
         forgot(x).sum().backward()
+    with pytest.raises(TypeError, match="'bad': needs: a gradient rule reads other things"):
+        tt.custom_op("needs", name="bad", keeps="needs")(lambda xp, needs: needs * 2)
     with pytest.raises(TypeError, match="unknown option kepes"):
         tt.custom_op("x", kepes="x")
     with pytest.raises(TypeError, match="expected their names, as @tt.custom_op"):

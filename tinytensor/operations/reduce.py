@@ -70,7 +70,7 @@ def reduced_shape(shape: tuple[int, ...], axis: Axis, keepdims: bool) -> tuple[i
 
 def count(shape: tuple[int, ...], axis: Axis) -> int:
     """How many elements are reduced into one."""
-    return math.prod(shape[a] for a in axes_of(shape, axis))
+    return math.prod(shape if axis is None else [shape[a] for a in axes_of(shape, axis)])
 
 
 def to_rows(xp: Any, x: Any, axis: Axis) -> Any:

@@ -22,11 +22,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .. import autograd, scope
+from .. import autograd
 from ..device import BY_TYPE, CPU, Device
 from ..graph import Node
 from ..registry import Op
+from ..scope import Scope
 from ..tensor import Tensor
+from ..thread_state import local
 from .costs import Costs, Entry
 from .floor import Product
 from .products import has_products, of_backward, of_forward
@@ -154,7 +156,7 @@ class _Running:
         if _here.running:
             _here.running[-1].inner += time.perf_counter_ns() - self.began
 
-    def count(self, where: scope.Scope | None, size: int, products: dict[Product, int]) -> None:
+    def count(self, where: Scope | None, size: int, products: dict[Product, int]) -> None:
         """Tell the profiles, those that were running all the while."""
         path = "" if where is None else where.path or where.name
         ns = self.ended - self.began - self.inner
@@ -218,7 +220,7 @@ def _timed_call(self: Op, *args: Any, **kwargs: Any) -> Any:
     outs = out if isinstance(out, tuple) else (out,)
     size = sum(o.data.nbytes for o in outs if not (self.view and _is_view(o, args)))
     products = of_forward(self, args, kwargs, outs[0]) if has_products(self) else {}
-    now.count(scope.current(), size, products)
+    now.count(local.state.scope, size, products)
     return out
 
 
