@@ -153,6 +153,7 @@ class Op:
         A rule is called as ``rule(xp, g, k)`` and returns the gradient of its operand. A joint
         rule returns a tuple with a gradient or None per operand; ``k.needs`` says which are needed.
         """
+        self._plans.clear()
         if joint is not None:
             self.joint = joint
             self.differentiable = True
@@ -190,6 +191,7 @@ class Op:
             settings = self.defaults
         else:
             args, settings = bind(self, args, kwargs)
+        # where arrays are small this is what a program spends its time on: one loop over operands
         arrays: list[Any] = []
         parents: list[Any] = []  # per operand its node or, for a leaf, itself; None: not tracked
         meta: list[Any] = []
@@ -372,7 +374,7 @@ class Op:
                     n for n, by in enumerate(self._readers) if not any(needs[i] for i in by)
                 )
             plan = Plan(needs, constants, unread)
-            if not self.variadic:  # of which there are too many kinds
+            if not self.variadic:  # there are too many kinds of lists
                 self._plans[tracked] = plan
         return plan
 

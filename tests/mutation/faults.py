@@ -14,6 +14,7 @@ import numpy as np
 
 from tinytensor import autograd, pullback
 from tinytensor.registry import OPS, Op
+from tinytensor.tensor import Tensor
 
 from . import rewrite
 
@@ -162,7 +163,7 @@ ENGINE = "engine"
 
 def in_engine() -> Iterator[Fault]:
     """What several uses of one tensor send back is not added up, or not with the right sign."""
-    for function in (autograd.backward, autograd._accumulate):
+    for function in (autograd.backward, Tensor.accumulate_grad):
         own = function.__code__
         source = rewrite.source_of(own)
         for index, node in enumerate(rewrite.nodes(source)):

@@ -5,6 +5,7 @@ import __future__
 
 import ast
 import copy
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from tinytensor import autograd, operations, pullback
 from tinytensor.registry import Op
+from tinytensor.tensor import Tensor
 
 Source = ast.FunctionDef | ast.Lambda
 
@@ -24,6 +26,7 @@ SOURCES = {
         *Path(operations.__file__).parent.glob("*.py"),
         Path(autograd.__file__),
         Path(pullback.__file__),
+        Path(inspect.getfile(Tensor)),
     ]
 }
 

@@ -164,3 +164,16 @@ def test_mistakes_in_a_definition_are_named() -> None:
         tt.custom_op("x", kepes="x")
     with pytest.raises(TypeError, match="expected their names, as @tt.custom_op"):
         tt.custom_op(lambda xp, x: x)  # type: ignore[arg-type]
+
+
+def test_a_rule_that_comes_later_counts() -> None:
+    late = tt.custom_op("x y", name="late", keeps={"x": "y", "y": "x"})(lambda xp, x, y: x * y)
+    late.vjp(x=lambda xp, g, k: g * k.y)
+    x, y = leaf([2.0, 3.0]), leaf([5.0, 7.0])
+    late(x, y).sum().backward()
+    assert x.grad is not None and y.grad is None
+    late.vjp(x=lambda xp, g, k: g * k.y, y=lambda xp, g, k: g * k.x)
+    late(x, y).sum().backward()
+    assert y.grad is not None
+    np.testing.assert_array_equal(x.grad.data, [10.0, 14.0])
+    np.testing.assert_array_equal(y.grad.data, [2.0, 3.0])
