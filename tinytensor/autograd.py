@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .anomaly import check_finite
-from .grad_mode import set_grad_enabled
+from .grad_mode import enable_grad, no_grad
 from .graph import Node
 from .hooks import run_hooks
 from .pullback import pull_back
@@ -193,7 +193,7 @@ def grad(
     cotangents = [
         cotangent(o, s, "grad_outputs", create_graph) for o, s in zip(outs, seeds, strict=True)
     ]
-    with set_grad_enabled(create_graph):
+    with enable_grad() if create_graph else no_grad():
         results = backward(
             outs,
             cotangents,

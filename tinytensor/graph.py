@@ -9,10 +9,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable
-from dataclasses import make_dataclass
 from typing import TYPE_CHECKING, Any
-
-from .device import device_of
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -96,41 +93,3 @@ class Dropped:
     def recompute(self, node: Node) -> tuple[Any, ...]:
         """The arrays of ``node``."""
         raise RuntimeError("what was dropped cannot be computed again")  # a subclass can
-
-
-class Kept:
-    """What a VJP rule sees of the forward pass: kept arrays and settings by name.
-
-    ``k.shape_of(i)`` is operand i's shape, ``k.needs`` says which operands want a gradient, and
-    ``k.run(op, ...)`` applies another op on whatever the rule is running on (arrays or Tensors).
-    """
-
-    node: Node
-    needs: tuple[bool, ...]
-    graph: bool
-
-    def __getattr__(self, name: str) -> Any:
-        """Only called for what is not there."""
-        op = self.node.op
-        where = f"add {name!r} to its keeps=" if name in (*op.inputs, "out") else "it has no such"
-        raise AttributeError(
-            f"the gradient rule of op {op.name!r} reads k.{name}, which is not kept: {where}; kept "
-            f"are {list(op.keys)}, settings {list(op.setting_names)}"
-        )
-
-    def shape_of(self, operand: int = 0) -> tuple[int, ...]:
-        """Shape of an operand."""
-        shape: tuple[int, ...] = self.node.in_meta[operand][0]
-        return shape
-
-    def run(self, op: Any, *operands: Any, **settings: Any) -> Any:
-        """Apply ``op``: recorded when gradients are being recorded, on raw arrays otherwise."""
-        if self.graph:
-            return op(*operands, **settings)
-        return op.forward(device_of(operands[0]).xp, *operands, **settings)
-
-
-def kept_by(op: Any) -> type[Kept]:
-    """:class:`Kept` with attributes for what this op keeps and for its settings."""
-    names = ["node", "needs", "graph", *op.keys, *op.setting_names]
-    return make_dataclass("Kept", names, bases=(Kept,))

@@ -45,12 +45,19 @@ def pull_back(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
 
         saved = _as_tensors(node, saved)
     k = op.kept(node, node.needs, graph, *saved, **node.params)
-    results = None if op.joint is None else op.joint(xp, g, k)
+    joint = op.joint is not None
+    if joint:
+        results = op.joint(xp, g, k)
+        if type(results) not in (tuple, list):
+            raise TypeError(
+                f"backward through {op.name!r}: its rule returned {type(results).__name__}; "
+                "expected a tuple with a gradient, or None, for each operand"
+            )
     out = []
     for i, need in enumerate(node.needs):
         if not need:
             continue
-        r = op.vjps[i](xp, g, k) if results is None else results[i]
+        r = results[i] if joint else op.vjps[i](xp, g, k)
         if r is None:
             continue
         shape, dtype = node.in_meta[i]

@@ -40,7 +40,8 @@ import numpy as np
 from .arguments import NUMBERS, bind, convert, explain, mixed_devices
 from .device import BY_TYPE, device_of
 from .dtypes import F16, F32, F64, any_half, narrow_to_operands, widen
-from .graph import SMALL, Kept, Node, Seen, kept_by, next_seq
+from .graph import SMALL, Node, Seen, next_seq
+from .kept import Kept, check_names, class_of
 from .samples import Draw, Sample
 from .tensor import Tensor, make, tensor
 from .thread_state import ThreadState, local
@@ -106,9 +107,8 @@ class Op:
         signature = inspect.signature(forward)
         #: whether the forward rule asks if a backward may follow
         self.asks = "recording" in signature.parameters
-        signature = signature.replace(
-            parameters=[p for p in signature.parameters.values() if p.name != "recording"]
-        )
+        known = [p for p in signature.parameters.values() if p.name != "recording"]
+        signature = signature.replace(parameters=known)
         settings = list(signature.parameters.values())[1 + self.arity :]
         self.setting_names = tuple(p.name for p in settings)
         self.defaults = {p.name: p.default for p in settings if p.default is not p.empty}
@@ -126,14 +126,9 @@ class Op:
         kept_inputs = tuple(k for k in self.keeps if k in self.inputs)
         self._kept_inputs = tuple(self.inputs.index(k) for k in kept_inputs)
         self._keeps_out = "out" in self.keeps
-        #: what is kept, in the order of ``node.saved``
+        #: kept things, as in ``node.saved``
         self.keys = kept_inputs + (("out",) if self._keeps_out else ()) + self._extras
-        taken = {"node", "needs", "graph", "shape_of", "run"} & {*self.keys, *self.setting_names}
-        if taken:
-            raise TypeError(
-                f"op {name!r}: {', '.join(sorted(taken))}: a gradient rule reads other things "
-                "under this name; call the operand, setting or array something else"
-            )
+        check_names(self, keeps)
         #: for a selective op: per kept thing, the operands whose gradients read it
         self._readers = tuple(
             tuple(i for i, name in enumerate(self.inputs) if key in readers.get(name, "").split())
@@ -156,11 +151,14 @@ class Op:
         self._plans.clear()
         if joint is not None:
             self.joint = joint
+            self.vjps = (None,) * len(self.inputs)
             self.differentiable = True
             return joint
-        unknown = set(rules) - set(self.inputs)
-        if unknown:
-            raise TypeError(f"op {self.name}: no operand called {', '.join(sorted(unknown))}")
+        if self.variadic:
+            raise TypeError(f"op {self.name}: expected one joint rule: its operands are a list")
+        for unknown in set(rules) - set(self.inputs):
+            raise TypeError(f"op {self.name}: no operand called {unknown}")
+        self.joint = None
         self.vjps = tuple(rules.get(name) for name in self.inputs)
         self.differentiable = bool(rules)
         return None
@@ -172,7 +170,7 @@ class Op:
 
     @property
     def fused(self) -> bool:
-        """Whether the op has a reference composed from primitives."""
+        """Whether the op has a reference."""
         return self.reference is not None
 
     def samples(self, seed: int = 0) -> list[Sample]:
@@ -182,7 +180,11 @@ class Op:
     @cached_property
     def kept(self) -> type[Kept]:
         """The class of what a gradient rule sees of the forward pass."""
-        return kept_by(self)
+        return class_of(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle, which can't find a class that was made here."""
+        return {key: value for key, value in self.__dict__.items() if key != "kept"}
 
     # -- application --------------------------------------------------------------------------
 
@@ -191,7 +193,7 @@ class Op:
             settings = self.defaults
         else:
             args, settings = bind(self, args, kwargs)
-        # where arrays are small this is what a program spends its time on: one loop over operands
+        # where arrays are small this is what a program spends its time on
         arrays: list[Any] = []
         parents: list[Any] = []  # per operand its node or, for a leaf, itself; None: not tracked
         meta: list[Any] = []

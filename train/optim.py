@@ -107,12 +107,13 @@ class Optimizer:
         self, xp: Any, p: Any, g: Any, scratch: Any, state: Sequence[Any], numbers: dict[str, Any]
     ) -> None:
         """Update one piece: ``p`` and the arrays of ``state`` in place, with the gradient ``g``,
-        which is only read; all of one shape, as is ``scratch``, which may be written to."""
+        which is only read; all of one shape, as is ``scratch``, which may be written to.
+        ``numbers`` come from :meth:`numbers`, for all parameters that are at the same step."""
         raise TypeError(f"{type(self).__name__} defines no update(...)")
 
     def numbers(self, group: dict[str, Any], step: int) -> dict[str, Any]:
-        """What :meth:`update` needs besides arrays, for a parameter's ``step``-th step from 1."""
-        return group
+        """What :meth:`update` reads besides arrays, for a parameter's ``step``-th step from 1."""
+        return {key: value for key, value in group.items() if key != "params"}
 
     @property
     def lr(self) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -158,12 +160,63 @@ def test_mistakes_in_a_definition_are_named() -> None:
         AttributeError, match="'forgot' reads k.x, which is not kept: add 'x' to its"
     ):
         forgot(x).sum().backward()
-    with pytest.raises(TypeError, match="'bad': needs: a gradient rule reads other things"):
-        tt.custom_op("needs", name="bad", keeps="needs")(lambda xp, needs: needs * 2)
     with pytest.raises(TypeError, match="unknown option kepes"):
         tt.custom_op("x", kepes="x")
     with pytest.raises(TypeError, match="expected their names, as @tt.custom_op"):
         tt.custom_op(lambda xp, x: x)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "forward", "message"),
+    [
+        ({"keeps": "needs"}, lambda xp, needs: needs, "needs: a gradient rule reads something el"),
+        ({}, lambda xp, x, run=3: x, "run: a gradient rule reads something else as k.run"),
+        ({}, lambda xp, x, mro=3: x, "mro: a gradient rule reads something else as k.mro"),
+        ({"keeps": "axis"}, lambda xp, x, axis=None: (x, 5), "axis: two things of this name"),
+        ({"keeps": "out"}, lambda xp, out: out, "out: two things of this name"),
+        ({"keeps": "class"}, lambda xp, x: (x, 5), "expected names as in k.name, got 'class'"),
+        ({"keeps": "x.max"}, lambda xp, x: (x, 5), "expected names as in k.name, got 'x.max'"),
+        ({"keeps": {"X": "x"}}, lambda xp, x: x, r"keeps: X: expected operands \(x\)"),
+        ({"keeps": "out", "outputs": 2}, lambda xp, x: (x, x), "'out' is the result of an op that"),
+    ],
+)
+def test_names_that_a_rule_could_not_read_are_refused(
+    options: Any, forward: Any, message: str
+) -> None:
+    operand = forward.__code__.co_varnames[1]
+    with pytest.raises(TypeError, match=f"op 'bad': (keeps: )?{message}"):
+        tt.custom_op(operand, name="bad", **options)(forward)
+
+
+def test_a_joint_rule_returns_a_gradient_for_each_operand() -> None:
+    forgot = tt.custom_op("x", name="forgot_return")(lambda xp, x: x * 2)
+    forgot.vjp(x=lambda xp, g, k: g * 2)
+    forgot.vjp(lambda xp, g, k: None)  # this one counts: it came last
+    with pytest.raises(TypeError, match="'forgot_return': its rule returned NoneType; expected a"):
+        forgot(leaf([1.0])).sum().backward()
+    listed = tt.custom_op("*xs", name="listed")(lambda xp, *xs: xs[0])
+    with pytest.raises(TypeError, match="op listed: expected one joint rule"):
+        listed.vjp(xs=lambda xp, g, k: g)
+
+
+def _double(xp: Any, x: Any, by: float = 2.0) -> Any:
+    return x * by
+
+
+def _double_dx(xp: Any, g: Any, k: Any) -> Any:
+    assert len({k: 1}) == 1  # a rule may use it as a key
+    return g * k.by
+
+
+def test_pickle_and_copy_after_a_backward() -> None:
+    double = tt.custom_op("x", name="double")(_double)
+    double.vjp(x=_double_dx)
+    double(leaf([1.0])).sum().backward()
+    for again in (pickle.loads(pickle.dumps(double)), copy.deepcopy(double)):
+        x = leaf([1.0, 2.0])
+        again(x).sum().backward()
+        assert x.grad is not None
+        np.testing.assert_array_equal(x.grad.data, [2.0, 2.0])
 
 
 def test_a_rule_that_comes_later_counts() -> None:

@@ -236,6 +236,26 @@ def test_clipping_scales_all_gradients_by_one_factor(device: Device) -> None:
     assert clip_grad_norm([r], 1.0) == 0.0
 
 
+class _Halved(SGD):
+    """An optimiser of a user's, with settings of its own making."""
+
+    def numbers(self, group: dict[str, Any], step: int) -> dict[str, Any]:
+        numbers = super().numbers(group, step)
+        numbers["lr"] /= 2
+        numbers["seen"] = step
+        return numbers
+
+
+def test_what_a_subclass_does_to_its_numbers_stays_there() -> None:
+    p = tt.ones(2, requires_grad=True)
+    optimizer = _Halved([p], lr=1.0)
+    for expected in (0.5, 0.0, -0.5):
+        p.grad = tt.ones(2)
+        optimizer.step()
+        np.testing.assert_array_equal(p.data, [expected, expected])
+    assert optimizer.lr == 1.0 and "seen" not in optimizer.groups[0]
+
+
 def test_setting_lr_sets_all_groups() -> None:
     optimizer = SGD([{"params": [leaf([1.0])], "lr": 1.0}, {"params": [leaf([1.0])]}], lr=0.5)
     assert [g["lr"] for g in optimizer.groups] == [1.0, 0.5]

@@ -5,7 +5,7 @@ How it costs nothing when off
     timed version in the place of ``Op.__call__`` and of ``autograd.pull_back``, the two doors that
     every application and every step of the walk back goes through; leaving the last one, of any
     thread, puts back what was there. Inside, a thread that profiles nothing goes straight through.
-    (The observers of :mod:`grad_mode` would not do: they see recorded nodes only, and only after.)
+    (The observers in :mod:`thread_state` would not do: they see recorded nodes, and only after.)
 
 What is counted where
     An op's time is its own: what runs inside it (the ops that ``create_graph=True`` or a
