@@ -33,6 +33,7 @@ def main() -> None:
     name = f"gpt-{options.setting}" + ("-dropout" if options.dropout else "")
     workload = next(workload for workload in WORKLOADS if workload.name == name)
     peers = [OURS, WORKERS, EAGER, *PRODUCTS]
+    print(f"{name}: {options.rounds} turns of {', '.join(peers)}", flush=True)
     unlimited = float("inf")
     results = measure(workload, peers, options.rounds, options.steps, unlimited, options.threads)
     print(", ".join(f"{key} {value}" for key, value in machine.describe().items()))

@@ -23,7 +23,7 @@ class _Container(Module):
             raise ValueError(f"key: expected a name without dots, got {key!r}")
         if not isinstance(module, Module):
             raise TypeError(
-                f"{type(self).__name__}[{key!r}]: expected a Module, got {type(module).__name__}"
+                f"{type(self).__name__}[{key!r}]: expected a Module, got {_named(module)}"
             )
         module.__dict__.pop("_name", None)
         self._items[key] = module
@@ -36,6 +36,18 @@ class _Container(Module):
 
     def __len__(self) -> int:
         return len(self._items)
+
+
+def _named(thing: Any) -> str:
+    """What was given in the place of a module, and how it becomes one."""
+    if isinstance(thing, type) and issubclass(thing, Module):
+        return f"the class {thing.__name__}; write {thing.__name__}()"
+    if callable(thing):
+        name = getattr(thing, "__name__", type(thing).__name__)
+        return (
+            f"the function {name}; use the layer of that kind, or a Module whose forward calls it"
+        )
+    return type(thing).__name__
 
 
 class ModuleList(_Container):

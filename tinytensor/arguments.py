@@ -143,12 +143,17 @@ def explain(op: Op, error: Exception, args: Sequence[Any], settings: dict[str, A
     for name, arg in zip(operand_names(op, len(args)), args, strict=True):
         if isinstance(arg, Tensor):
             given.append(f"{name}: {arg.shape} {arg.dtype}")
-        elif arg is not None:
+        elif arg is not None or "NoneType" in str(error):
             given.append(f"{name}: {arg!r}")
     for name, value in settings.items():
         if op.defaults.get(name, inspect.Parameter.empty) is not value:
             given.append(f"{name}={value!r}")
-    message = f"{op.name}({', '.join(given)}): {reason(error, args, settings)}"
+    call = f"{op.name}({', '.join(given)})"
+    if isinstance(error, AttributeError):
+        if error.obj is None or type(error.obj) in NUMBERS:
+            return TypeError(f"{call}: expected a tensor in the place of {error.obj!r}")
+        return AttributeError(f"{call}: {error}")
+    message = f"{call}: {reason(error, args, settings)}"
     if isinstance(error, IndexError) and not isinstance(error, ValueError):
         return IndexError(message)
     if isinstance(error, np.exceptions.AxisError):

@@ -45,8 +45,9 @@ OF_PACKAGE = {
     "array": "tt.tensor",
     "var_mean": "tt.var and tt.mean",
     "set_default_dtype": "dtype= in each call; float32 is the default",
-    "save": "tt.train's checkpoints, or model.state_dict()",
-    "load": "tt.train's checkpoints, or model.load_state_dict(...)",
+    "save": "safetensors.numpy.save_file(model.state_dict(), path)",
+    "load": "model.load_state_dict(safetensors.numpy.load_file(path))",
+    "mm": "x @ y",
     "optim": "tt.train.optim",
 }
 #: settings of ops

@@ -242,7 +242,7 @@ class Op:
                     result = self.forward(device.xp, *arrays, **settings)
             else:
                 result = self.forward(device.xp, *arrays, **settings)
-        except (ValueError, IndexError, TypeError, OverflowError) as error:
+        except (ValueError, IndexError, TypeError, OverflowError, AttributeError) as error:
             raise explain(self, error, args, settings) from error
         extras: list[Any] = []
         if self._extras:

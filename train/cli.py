@@ -199,6 +199,7 @@ def sample(
     """Write text with a trained model."""
     from .. import Generator
     from .checkpoint import latest
+    from .data import DataError
     from .sample import load_model, stream_text
 
     check_device(device)
@@ -208,6 +209,13 @@ def sample(
         parts = stream_text(
             model, tokenizer, prompt, length, temperature, top_k, top_p, Generator(seed), unknown
         )
+    except DataError as error:
+        reason = str(error)
+        if reason.startswith("text: "):  # here it is the prompt
+            reason = (
+                f"prompt: {reason[6:]}; --unknown '' leaves them out, --unknown X writes X instead"
+            )
+        raise ConfigError(reason) from None
     except ValueError as error:
         raise ConfigError(str(error)) from None
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a narrow terminal

@@ -26,6 +26,10 @@ def clip_grad_norm(params: Iterable[Tensor] | Tensor, max_norm: float) -> float:
     """
     if not max_norm > 0:
         raise ValueError(f"max_norm: expected a number > 0, got {max_norm!r}")
+    if hasattr(params, "parameters"):
+        raise TypeError(
+            f"params: expected tensors, got a {type(params).__name__}; pass model.parameters()"
+        )
     tensors = [params] if isinstance(params, Tensor) else params
     grads = list({id(p): p.grad for p in tensors if p.grad is not None}.values())
     totals: dict[Any, Any] = {}  # device -> sum of squares there: one transfer for each device

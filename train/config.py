@@ -7,6 +7,7 @@ the TOML file, the file over the default.
 
 from __future__ import annotations
 
+import difflib
 import math
 import tomllib
 import types
@@ -113,8 +114,9 @@ class TrainConfig:
         names = [f.name for f in fields(cls)]
         unknown = sorted(set(values) - set(names))
         if unknown:
-            known = ", ".join(names)
-            raise ConfigError(f"{where}: unknown setting {unknown[0]!r}; known are {known}")
+            near = difflib.get_close_matches(unknown[0].replace("-", "_"), names, 1)
+            known = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+            raise ConfigError(f"{where}: unknown setting {unknown[0]!r}; {known}")
         try:
             return cls(**values)
         except ConfigError as error:

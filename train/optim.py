@@ -61,6 +61,11 @@ class Optimizer:
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
         if isinstance(params, Tensor):
             raise TypeError("params: expected a list of tensors, got one; write [w], not w")
+        if hasattr(params, "parameters"):
+            raise TypeError(
+                f"params: expected a list of tensors, got a {type(params).__name__}; pass "
+                "model.parameters()"
+            )
         entries = list(params)
         if not entries:
             raise ValueError("params: expected at least one parameter, got none")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import threading
 from typing import Any
@@ -10,9 +12,9 @@ from typing import Any
 class Stop:
     """Context manager that notes SIGINT and SIGTERM instead of dying from them.
 
-    A second signal does what it does without us (Ctrl-C: KeyboardInterrupt), for a step that
-    takes too long. Outside the main thread, where Python allows no handlers, it only carries the
-    wish of :meth:`request`.
+    The first Ctrl-C says so on standard error. A second signal does what it does without us
+    (Ctrl-C: KeyboardInterrupt), for a step that takes too long. Outside the main thread, where
+    Python allows no handlers, it only carries the wish of :meth:`request`.
 
     Attributes:
         signal: the number of the signal that came, None before.
@@ -42,4 +44,8 @@ class Stop:
 
     def _note(self, number: int, frame: Any) -> None:
         self.request(number)
+        # os.write: a handler may interrupt a print, and then must not print itself
+        if number == signal.SIGINT:
+            with contextlib.suppress(OSError):
+                os.write(2, b"\nfinishing this step, then saving; Ctrl-C again leaves at once\n")
         signal.signal(number, self._before.pop(number, signal.SIG_DFL))

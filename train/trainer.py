@@ -176,6 +176,11 @@ class Trainer:
                     f"{name}: the checkpoint has {'the default' if was is None else was}, "
                     f"a resumed run can't change it to {changes[name]}"
                 )
+        if changes.get("steps", step) < step:
+            raise ConfigError(
+                f"steps: the checkpoint has done {step}; expected at least that, got "
+                f"{changes['steps']}"
+            )
         model, tokenizer = restore_model(saved, file)
         trainer = cls.__new__(cls)
         folder = file.parent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 import time
 from collections import Counter
@@ -63,6 +64,9 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     names = options.ops.split(",") if options.ops else [ENGINE, *sorted(registry.OPS)]
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+    print(f"{len(names)} ops, about three seconds each; faults that nothing notices are listed")
+    if importlib.util.find_spec("torch") is None:
+        print("PyTorch is not installed: what only the tests beside it notice is listed too")
     start, missed, tried = time.perf_counter(), [], 0
     for name in names:
         op = None if name == ENGINE else registry.OPS[name]

@@ -303,6 +303,12 @@ def test_module_list_behaves_as_a_list() -> None:
         layers.append(3)  # type: ignore[arg-type]
     with pytest.raises(IndexError):
         layers[9]
+    for given, advice in (
+        (nn.ReLU, r"got the class ReLU; write ReLU\(\)"),
+        (tt.tanh, "got the function tanh; use the layer of that kind"),
+    ):
+        with pytest.raises(TypeError, match=rf"Sequential\['1'\]: expected a Module, {advice}"):
+            nn.Sequential(nn.Linear(2, 2), given)  # type: ignore[arg-type]
 
 
 def test_sequential_and_module_dict() -> None:

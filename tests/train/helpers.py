@@ -13,6 +13,8 @@ from tinytensor.train import TrainConfig
 
 ROOT = Path(tinytensor.__file__).resolve().parent.parent
 TEXT = "the quick brown fox jumps over the lazy dog.\n" * 20
+#: what the first Ctrl-C is answered with
+LEAVING = "finishing this step, then saving; Ctrl-C again leaves at once"
 SMALL: dict[str, dict[str, Any]] = {
     "gpt": {"n_layer": 1, "n_head": 2, "n_embd": 8},
     "lstm": {"n_layer": 2, "n_embd": 6, "n_hidden": 7},

@@ -40,8 +40,11 @@ def test_a_bad_setting_is_named(settings: dict[str, Any], match: str) -> None:
 def test_it_survives_a_dict_and_refuses_unknown_names() -> None:
     config = TrainConfig(model="rnn", steps=7, bias=None)
     assert TrainConfig.from_dict(config.to_dict()) == config
-    with pytest.raises(ConfigError, match="here: unknown setting 'stesp'; known are data, "):
-        TrainConfig.from_dict({"stesp": 3}, where="here")
+    with pytest.raises(ConfigError, match="here: unknown setting 'whim'; known are data, "):
+        TrainConfig.from_dict({"whim": 3}, where="here")
+    for typed, meant in (("stesp", "steps"), ("n-layer", "n_layer")):
+        with pytest.raises(ConfigError, match=f"unknown setting '{typed}'; did you mean {meant}"):
+            TrainConfig.from_dict({typed: 3}, where="here")
 
 
 def test_tables_of_a_toml_file_are_headings(tmp_path: Path) -> None:

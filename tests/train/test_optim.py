@@ -209,6 +209,8 @@ def test_a_state_that_does_not_fit_changes_nothing(spoil: Any, match: str) -> No
         (lambda: SGD([]), ValueError, "at least one parameter"),
         (lambda: SGD([tt.ones(1)]), TypeError, "require gradients"),
         (lambda: SGD([1.0]), TypeError, "float"),
+        (lambda: SGD(nn.Linear(1, 1)), TypeError, r"got a Linear; pass model\.parameters\(\)"),
+        (lambda: clip_grad_norm(nn.Linear(1, 1), 1.0), TypeError, r"pass model\.parameters\(\)"),
         (lambda: SGD([leaf([1.0])], lr=-1.0), ValueError, "lr: expected a number >= 0, got -1.0"),
         (lambda: SGD([leaf([1.0])], lr=math.nan), ValueError, "lr"),
         (lambda: SGD([leaf([1.0])], momentum=1.0), ValueError, "momentum"),
