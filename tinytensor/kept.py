@@ -1,10 +1,10 @@
-"""What a gradient rule sees of the forward pass."""
+"""What is kept of the forward pass, and how a gradient rule sees it."""
 
 from __future__ import annotations
 
 import keyword
 from collections.abc import Iterable
-from dataclasses import make_dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import TYPE_CHECKING, Any
 
 from .device import device_of
@@ -12,6 +12,32 @@ from .device import device_of
 if TYPE_CHECKING:
     from .graph import Node
     from .registry import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What there is to record in a call, which depends on which operands are tracked.
+
+    Attributes:
+        needs: per operand, whether its gradient is wanted.
+        constants: places of the operands that are not tracked.
+        unread: places in ``node.saved`` of what no gradient that is wanted reads.
+    """
+
+    needs: tuple[bool, ...]
+    constants: tuple[int, ...]
+    unread: tuple[int, ...]
+
+
+def plan_for(op: Op, tracked: tuple[bool, ...]) -> Plan:
+    """The plan for calls in which these operands are tracked."""
+    rules = op.vjps if op.joint is None else (True,) * len(tracked)
+    needs = tuple(t and r is not None for t, r in zip(tracked, rules, strict=True))
+    constants = tuple(i for i, t in enumerate(tracked) if not t)
+    unread: tuple[int, ...] = ()
+    if op.selective:
+        unread = tuple(n for n, by in enumerate(op.readers) if not any(needs[i] for i in by))
+    return Plan(needs, constants, unread)
 
 
 class Kept:

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import MethodType
 from typing import Any
@@ -41,7 +40,7 @@ from .arguments import NUMBERS, bind, convert, explain, mixed_devices
 from .device import BY_TYPE, device_of
 from .dtypes import F16, F32, F64, any_half, narrow_to_operands, widen
 from .graph import SMALL, Node, Seen, next_seq
-from .kept import Kept, check_names, class_of
+from .kept import Kept, Plan, check_names, class_of, plan_for
 from .samples import Draw, Sample
 from .tensor import Tensor, make, tensor
 from .thread_state import ThreadState, local
@@ -49,21 +48,6 @@ from .version import Version, share
 
 #: every op by name
 OPS: dict[str, Op] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What there is to record in a call, which depends on which operands are tracked.
-
-    Attributes:
-        needs: per operand, whether its gradient is wanted.
-        constants: places of the operands that are not tracked.
-        unread: places in ``node.saved`` of what no gradient that is wanted reads.
-    """
-
-    needs: tuple[bool, ...]
-    constants: tuple[int, ...]
-    unread: tuple[int, ...]
 
 
 class Op:
@@ -130,7 +114,7 @@ class Op:
         self.keys = kept_inputs + (("out",) if self._keeps_out else ()) + self._extras
         check_names(self, keeps)
         #: for a selective op: per kept thing, the operands whose gradients read it
-        self._readers = tuple(
+        self.readers = tuple(
             tuple(i for i, name in enumerate(self.inputs) if key in readers.get(name, "").split())
             for key in self.keys
         )
@@ -367,15 +351,7 @@ class Op:
         """What to record where these operands are tracked."""
         plan = self._plans.get(tracked)
         if plan is None:
-            rules = self.vjps if self.joint is None else (True,) * len(tracked)
-            needs = tuple(t and r is not None for t, r in zip(tracked, rules, strict=True))
-            constants = tuple(i for i, t in enumerate(tracked) if not t)
-            unread: tuple[int, ...] = ()
-            if self.selective:
-                unread = tuple(
-                    n for n, by in enumerate(self._readers) if not any(needs[i] for i in by)
-                )
-            plan = Plan(needs, constants, unread)
+            plan = plan_for(self, tracked)
             if not self.variadic:  # there are too many kinds of lists
                 self._plans[tracked] = plan
         return plan

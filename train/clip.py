@@ -11,6 +11,14 @@ import numpy as np
 from ..tensor import Tensor
 
 
+def refuse_module(params: Any) -> None:
+    """Raise TypeError for a module where its parameters are expected."""
+    if hasattr(params, "parameters"):
+        raise TypeError(
+            f"params: expected tensors, got a {type(params).__name__}; pass model.parameters()"
+        )
+
+
 def clip_grad_norm(params: Iterable[Tensor] | Tensor, max_norm: float) -> float:
     """Scale all gradients by one factor so that their joint 2-norm is at most ``max_norm``.
 
@@ -26,10 +34,7 @@ def clip_grad_norm(params: Iterable[Tensor] | Tensor, max_norm: float) -> float:
     """
     if not max_norm > 0:
         raise ValueError(f"max_norm: expected a number > 0, got {max_norm!r}")
-    if hasattr(params, "parameters"):
-        raise TypeError(
-            f"params: expected tensors, got a {type(params).__name__}; pass model.parameters()"
-        )
+    refuse_module(params)
     tensors = [params] if isinstance(params, Tensor) else params
     grads = list({id(p): p.grad for p in tensors if p.grad is not None}.values())
     totals: dict[Any, Any] = {}  # device -> sum of squares there: one transfer for each device

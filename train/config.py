@@ -7,7 +7,6 @@ the TOML file, the file over the default.
 
 from __future__ import annotations
 
-import difflib
 import math
 import tomllib
 import types
@@ -16,6 +15,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+
+from ..hints import hint
 
 
 class ConfigError(ValueError):
@@ -114,9 +115,9 @@ class TrainConfig:
         names = [f.name for f in fields(cls)]
         unknown = sorted(set(values) - set(names))
         if unknown:
-            near = difflib.get_close_matches(unknown[0].replace("-", "_"), names, 1)
-            known = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
-            raise ConfigError(f"{where}: unknown setting {unknown[0]!r}; {known}")
+            advice = hint(unknown[0].replace("-", "_"), {}, names)
+            known = advice or f"; known are {', '.join(names)}"
+            raise ConfigError(f"{where}: unknown setting {unknown[0]!r}{known}")
         try:
             return cls(**values)
         except ConfigError as error:

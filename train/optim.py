@@ -16,6 +16,7 @@ import numpy as np
 from ..device import device_of
 from ..tensor import Tensor
 from ..version import user_line
+from .clip import refuse_module
 
 if TYPE_CHECKING:
     from ..nn import Module
@@ -61,11 +62,7 @@ class Optimizer:
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
         if isinstance(params, Tensor):
             raise TypeError("params: expected a list of tensors, got one; write [w], not w")
-        if hasattr(params, "parameters"):
-            raise TypeError(
-                f"params: expected a list of tensors, got a {type(params).__name__}; pass "
-                "model.parameters()"
-            )
+        refuse_module(params)
         entries = list(params)
         if not entries:
             raise ValueError("params: expected at least one parameter, got none")
