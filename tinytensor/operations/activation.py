@@ -11,9 +11,8 @@ from typing import Any
 
 from ..registry import op
 from ..samples import Draw, Sample
-from .arithmetic import abs
-from .exponential import erf, exp, log1p
-from .select import maximum
+from .exponential import erf, exp
+from .select import within
 from .strips import strips
 from .trigonometric import tanh
 
@@ -93,19 +92,26 @@ def _softplus_vjp(xp: Any, g: Any, k: Any) -> Any:
     samples=_any,
 )
 def softsign(xp, x):
-    """Like tanh with slower tails (Bergstra et al. 2009)."""
-    return x / (1 + xp.abs(x))
+    """Like tanh with slower tails (Bergstra et al. 2009); ±1 at ±∞ (PyTorch: NaN)."""
+    endless = xp.isinf(x)
+    return xp.where(endless, xp.sign(x), xp.where(endless, 0.0, x) / (1 + xp.abs(x)))
 
 
 @softsign.vjp
 def _softsign_vjp(xp: Any, g: Any, k: Any) -> Any:
-    scale = 1 + xp.abs(k.x)
+    # |x| with a second derivative at 0: that of softsign jumps from 2 to -2, and 0 is between them
+    scale = 1 + k.x * xp.sign(k.x)
     return (g / scale / scale,)  # the square alone would overflow in float16
+
+
+#: further out each of the activations below is 0 or x in every dtype, and so nothing is computed
+#: from numbers beyond: ∞ would make 0 · ∞ of what vanishes there
+_FAR = 1000.0
 
 
 @op(
     "x",
-    keeps="x",
+    keeps={"x": "x"},
     wide=True,
     formula="x · sigmoid(x)",
     gradient="dx = g s (1 + x (1 - s)), s = sigmoid(x)",
@@ -113,13 +119,19 @@ def _softsign_vjp(xp: Any, g: Any, k: Any) -> Any:
 )
 def silu(xp, x):
     """Sigmoid-weighted linear unit, also called swish (Elfwing et al. 2017, arXiv:1702.03118)."""
-    return x * sigmoid.forward(xp, x)
+    return _times(xp, x, sigmoid.forward(xp, x))
+
+
+def _times(xp: Any, x: Any, weight: Any) -> Any:
+    """x · weight, for a weight that is 0 far below 0, where x may be -∞."""
+    return xp.maximum(x, -_FAR).astype(weight.dtype, copy=False) * weight
 
 
 @silu.vjp
 def _silu_vjp(xp: Any, g: Any, k: Any) -> Any:
-    s = k.run(sigmoid, k.x)
-    return (g * (s * (1 + k.x * (1 - s))),)
+    x = within(xp, k.x, _FAR)
+    s = k.run(sigmoid, x)
+    return (g * (s * (1 + x * (1 - s))),)
 
 
 @silu.reference_is
@@ -129,7 +141,7 @@ def _silu(x: Any) -> Any:
 
 @op(
     "x",
-    keeps="x",
+    keeps={"x": "x"},
     wide=True,
     formula="x tanh(ln(1 + eˣ))",
     gradient="dx = g (t + x (1 - t²) sigmoid(x)), t = tanh(ln(1 + eˣ))",
@@ -137,7 +149,7 @@ def _silu(x: Any) -> Any:
 )
 def mish(xp, x):
     """x · tanh(softplus(x)) (Misra 2019, arXiv:1908.08681)."""
-    return x * _mish_parts(xp, x)[-1]
+    return _times(xp, x, _mish_parts(xp, x)[-1])
 
 
 def _mish_parts(xp: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -155,12 +167,12 @@ def _mish_parts(xp: Any, x: Any) -> tuple[Any, Any, Any]:
 def _mish_vjp(xp: Any, g: Any, k: Any) -> Any:
     e, d, t = _mish_parts(xp, k.x)
     # (1 - t²) sigmoid(x) = 4 e (1 + e) / d²
-    return (g * (t + xp.minimum(k.x, 40) * (4 * e * (1 + e) / d / d)),)
+    return (g * (t + xp.clip(k.x, -_FAR, 40.0) * (4 * e * (1 + e) / d / d)),)
 
 
 @mish.reference_is
 def _mish(x: Any) -> Any:
-    return x * tanh(maximum(x, 0) + log1p(exp(-abs(x))))
+    return x * tanh(softplus(x, threshold=math.inf))
 
 
 _C = math.sqrt(2 / math.pi)
@@ -169,7 +181,7 @@ _A = 0.044715
 
 @op(
     "x",
-    keeps="x slope",
+    keeps={"x": "x slope"},
     wide=True,
     formula="x Φ(x), or 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³)))",
     gradient="dx = g (Φ(x) + x φ(x))",
@@ -203,34 +215,39 @@ def gelu(xp, x, approximate="none", recording=False):
 
 def _gelu_exact(xp: Any, x: Any, y: Any, slope: Any) -> None:
     """y = x h with h = Φ(x), and slope = h + x φ(x)."""
-    h = erf.forward(xp, x * math.sqrt(0.5))
+    near = xp.clip(x, -_FAR, _FAR)
+    h = erf.forward(xp, near * math.sqrt(0.5))
     h *= 0.5
     h += 0.5
-    xp.multiply(x, h, out=y)
+    xp.maximum(x, -_FAR, out=y)
+    y *= h
     if slope is not None:
-        density = x * x
+        density = near * near
         density *= -0.5
         xp.exp(density, out=density)
-        density *= x
+        density *= near
         density *= 1 / math.sqrt(2 * math.pi)
         xp.add(h, density, out=slope)
 
 
 def _gelu_tanh(xp: Any, x: Any, y: Any, slope: Any) -> None:
-    """y = x h with h = (1 + tanh u) / 2, u = C (x + A x³), and slope = h + 2 u' y (1 - h)."""
-    xx = x * x
+    """y = x h with h = (1 + tanh u) / 2, u = C (x + A x³), and slope = h + 2 u' x h (1 - h)."""
+    near = xp.clip(x, -_FAR, _FAR)
+    xx = near * near
     h = xx * (_A * _C)
     h += _C
-    h *= x
+    h *= near
     xp.tanh(h, out=h)
     h *= 0.5
     h += 0.5
-    xp.multiply(x, h, out=y)
+    xp.maximum(x, -_FAR, out=y)
+    y *= h
     if slope is not None:
         xx *= -6 * _A * _C
         xx -= 2 * _C
-        xx *= y
-        xx += 1  # 1 - 2 u' y
+        xx *= near
+        xx *= h
+        xx += 1  # 1 - 2 u' x h
         xp.subtract(1, h, out=h)
         h *= xx
         xp.subtract(1, h, out=slope)
@@ -238,7 +255,15 @@ def _gelu_tanh(xp: Any, x: Any, y: Any, slope: Any) -> None:
 
 @gelu.vjp
 def _gelu_vjp(xp: Any, g: Any, k: Any) -> Any:
-    return (g * k.slope,)
+    return (g * (_gelu_slope(k, within(xp, k.x, _FAR)) if k.graph else k.slope),)
+
+
+def _gelu_slope(k: Any, x: Any) -> Any:
+    """The slope on Tensors, with a graph of its own."""
+    if k.approximate == "none":
+        return 0.5 * (1 + erf(x / math.sqrt(2))) + x * exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+    t = tanh(_C * (x + _A * x**3))
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (_C * (1 + 3 * _A * x * x))
 
 
 @gelu.reference_is

@@ -108,15 +108,16 @@ def pow(xp, x, y):
 
 def _pow_dx(xp: Any, g: Any, k: Any) -> Any:
     if isinstance(k.y, (int, float)):
-        return g * 0.0 if k.y == 0 else g * (k.y * k.x ** (k.y - 1))
-    zero = k.y == 0
+        return xp.zeros_like(g) if k.y == 0 else g * (k.y * k.x ** (k.y - 1))
+    # only where 0 · x⁻¹ would be NaN: elsewhere y x^(y-1) is right at y = 0, and so is its slope
+    zero = (k.y == 0) & ((k.x == 0) | (k.x != k.x))
     return g * xp.where(zero, 0.0, k.y * k.x ** xp.where(zero, 1.0, k.y - 1))
 
 
 def _pow_dy(xp: Any, g: Any, k: Any) -> Any:
     if isinstance(k.x, (int, float)) and k.x:
         return g * k.out * (math.log(k.x) if k.x > 0 else math.nan)
-    zero = (k.x == 0) & (k.y >= 0)
+    zero = ((k.x == 0) & (k.y >= 0)) | ((k.x == math.inf) & (k.y < 0))
     return g * xp.where(zero, 0.0, k.out * xp.log(xp.where(zero, 1.0, k.x)))
 
 
@@ -150,13 +151,24 @@ def reciprocal(xp, x):
 reciprocal.vjp(x=lambda xp, g, k: -g * k.out * k.out)
 
 
+def kink(xp: Any, k: Any, x: Any) -> Any:
+    """What a rule adds to the slope of a length |x|, which at 0 is 0 by choice: 0, but with a
+    derivative that is NaN where x is 0.
+
+    The slope jumps there, so that |x| has no second derivative, and none that could be chosen: |x|²
+    has 2, which is no sum of products of chosen ones. NaN says so; a silent 0 would be wrong.
+    """
+    return 0.0 * xp.sqrt(xp.where(x == 0, x, 1.0)) if k.graph else 0.0
+
+
 @op("x", keeps="x", formula="|x|", gradient="dx = g sign x", samples=kinked)
 def abs(xp, x):
-    """Absolute value; gradient 0 at 0, and NaN at NaN (PyTorch: 0)."""
+    """Absolute value; gradient 0 at 0, and NaN at NaN (PyTorch: 0). The second derivative is 0, and
+    NaN at 0 (PyTorch: 0, also for ``abs(x) ** 2``, where 2 is right)."""
     return xp.abs(x)
 
 
-abs.vjp(x=lambda xp, g, k: g * xp.sign(k.x))
+abs.vjp(x=lambda xp, g, k: g * (xp.sign(k.x) + kink(xp, k, k.x)))
 
 
 @op("x", keeps="out", formula="√x", gradient="dx = g / (2 out)", samples=positive)
@@ -180,18 +192,32 @@ rsqrt.vjp(x=lambda xp, g, k: g * -0.5 * k.out * k.out * k.out)
 
 @op(
     "x y",
-    keeps={"x": "x out", "y": "y out"},
+    keeps={"x": "x y out", "y": "x y out"},
     formula="√(x² + y²)",
     gradient="dx = g x / out, dy = g y / out",
     samples=broadcasting_pairs,
 )
 def hypot(xp, x, y):
-    """Length of the vector (x, y), with no overflow in between; its gradient at 0 is NaN (0 / 0),
-    as in PyTorch."""
+    """Length of the vector (x, y), with no overflow in between.
+
+    At (0, 0) the gradient is 0, as that of :func:`norm` (PyTorch: NaN), and the second derivative
+    NaN. Where one number is infinite it has the whole gradient; two have 1 / √2 of it each.
+    """
     return xp.hypot(x, y)
 
 
-hypot.vjp(x=lambda xp, g, k: g * (k.x / k.out), y=lambda xp, g, k: g * (k.y / k.out))
+def _hypot_slope(xp: Any, k: Any, x: Any, other: Any) -> Any:
+    """x / out, and what it comes to where the length is 0 or infinite."""
+    endless = xp.isinf(k.out)
+    slope = x / xp.where(endless | (k.out == 0), 1.0, k.out)
+    part = xp.where(xp.isinf(x), xp.where(xp.isinf(other), math.sqrt(0.5), 1.0), 0.0)
+    return xp.where(endless, xp.sign(x) * part, slope) + kink(xp, k, k.out)
+
+
+hypot.vjp(
+    x=lambda xp, g, k: g * _hypot_slope(xp, k, k.x, k.y),
+    y=lambda xp, g, k: g * _hypot_slope(xp, k, k.y, k.x),
+)
 
 
 def _blends(r: Draw) -> list[Sample]:

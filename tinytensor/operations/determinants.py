@@ -7,6 +7,7 @@ from typing import Any
 
 from ..registry import op
 from . import reduce
+from .arithmetic import kink
 from .linalg import inv, mt, need_square, square_samples, without_nan
 from .select import where
 
@@ -89,7 +90,8 @@ def slogdet(xp, a):
     """Sign (-1, 0 or 1) and logarithm of the magnitude of the determinant, which may be too large
     or too small a number itself: (..., n, n) -> (...), (...).
 
-    A singular matrix gives (0, -inf) and an infinite gradient. The sign's gradient is 0.
+    A singular matrix gives (0, -inf) and an infinite gradient, whose own is NaN. The sign's
+    gradient is 0.
     """
     need_square("a", a)
     a, broken = without_nan(xp, a)
@@ -101,7 +103,8 @@ def _slogdet_da(xp: Any, g: Any, k: Any) -> Any:
     singular = (k.sign == 0)[..., None, None]
     other = xp.tril(xp.ones_like(k.a))  # one that can be inverted
     inverse = k.run(inv, xp.where(singular, other, k.a))
-    return g[1][..., None, None] * xp.where(singular, math.inf, mt(xp, inverse))
+    slope = xp.where(singular, math.inf, mt(xp, inverse))
+    return g[1][..., None, None] * (slope + kink(xp, k, xp.where(singular, 0.0 * k.a, 1.0)))
 
 
 slogdet.vjp(a=_slogdet_da)

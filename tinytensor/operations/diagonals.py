@@ -31,7 +31,7 @@ def _need_matrix(x: Any) -> None:
 def tril(xp, x, k=0):
     """Lower triangle of the last two axes: 0 above diagonal ``k``."""
     _need_matrix(x)
-    return xp.tril(x, k)
+    return xp.tril(x, whole("k", k))
 
 
 tril.vjp(x=lambda xp, g, k: xp.tril(g, k.k))
@@ -41,7 +41,7 @@ tril.vjp(x=lambda xp, g, k: xp.tril(g, k.k))
 def triu(xp, x, k=0):
     """Upper triangle of the last two axes: 0 below diagonal ``k``."""
     _need_matrix(x)
-    return xp.triu(x, k)
+    return xp.triu(x, whole("k", k))
 
 
 triu.vjp(x=lambda xp, g, k: xp.triu(g, k.k))

@@ -9,11 +9,10 @@ import numpy as np
 
 from ..registry import op
 from ..samples import Draw, Sample
-from .activation import sigmoid
-from .arithmetic import abs as absolute
+from .activation import log_sigmoid, sigmoid
 from .exponential import exp, log
 from .loss import REDUCTIONS, check_reduction, fits, floats_of_one_shape, reduced, spread, total
-from .select import clip, maximum
+from .select import clip
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"]
 
@@ -120,9 +119,9 @@ def _binary_cross_entropy(
     return total(_times((target - 1.0) * log_q - log_p * target, weight), reduction)
 
 
-def _softplus(xp: Any, x: Any) -> Any:
-    """ln(1 + eˣ) without overflow."""
-    return xp.maximum(x, 0.0) + xp.log1p(xp.exp(-xp.abs(x)))
+def _softplus(k: Any, x: Any) -> Any:
+    """ln(1 + eˣ) without overflow, by an op that a rule can be differentiated through."""
+    return -k.run(log_sigmoid, -x)
 
 
 @op(
@@ -151,7 +150,8 @@ def _softplus(xp: Any, x: Any) -> Any:
 def binary_cross_entropy_with_logits(
     xp, logits, target, weight=None, pos_weight=None, reduction="mean"
 ):
-    """Cross-entropy of sigmoid(logits), finite for every finite logit.
+    """Cross-entropy of sigmoid(logits), finite for every finite logit; at ±inf 0 or infinite
+    (PyTorch: NaN).
 
     Args:
         logits: any shape.
@@ -168,13 +168,21 @@ def binary_cross_entropy_with_logits(
     x, y = floats_of_one_shape(xp, logits, target, "logits")
     _check_weight("weight", weight, x)
     _check_weight("pos_weight", pos_weight, x)
-    return reduced(xp, _times(_bce_with_logits(xp, x, y, pos_weight), weight), reduction)
+    curve = xp.log1p(xp.exp(-xp.abs(x)))
+    parts = xp.maximum(-x, 0.0) + curve, xp.maximum(x, 0.0) + curve
+    return reduced(xp, _times(_bce_with_logits(xp, y, pos_weight, *parts), weight), reduction)
 
 
-def _bce_with_logits(xp: Any, x: Any, y: Any, pos_weight: Any) -> Any:
-    if pos_weight is None:
-        return _softplus(xp, x) - x * y
-    return (1 - y) * x + (1 + (pos_weight - 1) * y) * _softplus(xp, -x)
+def _bce_with_logits(xp: Any, y: Any, pos_weight: Any, if_true: Any, if_false: Any) -> Any:
+    """The loss per element from -ln σ(logits) and -ln(1 - σ(logits)). What is impossible costs
+    nothing where it does not happen: 0 · ∞ is 0."""
+    true, false = _times(y, pos_weight), 1 - y
+    return _unless_never(xp, true, if_true) + _unless_never(xp, false, if_false)
+
+
+def _unless_never(xp: Any, weight: Any, loss: Any) -> Any:
+    never = (weight == 0) & xp.isinf(loss)
+    return xp.where(never, 0.0, weight) * xp.where(never, 0.0, loss)
 
 
 def _logits_dlogits(xp: Any, g: Any, k: Any) -> Any:
@@ -186,7 +194,7 @@ def _logits_dlogits(xp: Any, g: Any, k: Any) -> Any:
 def _logits_dtarget(xp: Any, g: Any, k: Any) -> Any:
     slope = -k.logits
     if k.pos_weight is not None:
-        slope = slope + (k.pos_weight - 1) * _softplus(xp, slope)
+        slope = slope + (k.pos_weight - 1) * _softplus(k, slope)
     return _times(spread(g, k), k.weight) * slope
 
 
@@ -194,11 +202,12 @@ binary_cross_entropy_with_logits.vjp(
     logits=_logits_dlogits,
     target=_logits_dtarget,
     weight=lambda xp, g, k: (
-        spread(g, k) * _bce_with_logits(xp, k.logits, k.target * 1.0, k.pos_weight)
+        spread(g, k)
+        * _bce_with_logits(
+            xp, k.target * 1.0, k.pos_weight, _softplus(k, -k.logits), _softplus(k, k.logits)
+        )
     ),
-    pos_weight=lambda xp, g, k: (
-        _times(spread(g, k), k.weight) * k.target * _softplus(xp, -k.logits)
-    ),
+    pos_weight=lambda xp, g, k: _times(spread(g, k), k.weight) * k.target * _softplus(k, -k.logits),
 )
 
 
@@ -206,11 +215,8 @@ binary_cross_entropy_with_logits.vjp(
 def _binary_cross_entropy_with_logits(
     logits: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
 ) -> Any:
-    def minus_log_sigmoid(x: Any) -> Any:
-        return maximum(-x, 0.0) + log(1 + exp(-absolute(x)))
-
-    loss = _times(minus_log_sigmoid(logits) * target, pos_weight)
-    return total(_times(loss + minus_log_sigmoid(-logits) * (1.0 - target), weight), reduction)
+    gain = _times(target * log_sigmoid(logits), pos_weight) + (1.0 - target) * log_sigmoid(-logits)
+    return total(_times(-gain, weight), reduction)
 
 
 def _kl(xp: Any, x: Any, target: Any, log_target: bool) -> tuple[Any, Any, Any]:

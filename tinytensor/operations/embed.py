@@ -40,9 +40,14 @@ def embedding_grad(xp, g, ids, rows, padding_idx=None):
     flat_g = g.reshape(ids.size, width)
     if g.dtype == np.float16:
         flat_g = flat_g.astype(np.float32)
+    table = None
     if rows <= _ONE_HOT_ROWS:
-        table = (xp.arange(rows)[:, None] == flat_ids[None, :]).astype(flat_g.dtype) @ flat_g
-    else:
+        one_hot = (xp.arange(rows)[:, None] == flat_ids[None, :]).astype(flat_g.dtype)
+        with np.errstate(invalid="ignore"):
+            table = one_hot @ flat_g
+        if not xp.isfinite(xp.sum(table)):
+            table = None  # an infinity or NaN of one row is in all, as 0 · ∞
+    if table is None:
         table = xp.zeros((rows, width), dtype=flat_g.dtype)
         add_at(xp, table, (flat_ids,), flat_g)
     if padding_idx is not None:

@@ -10,6 +10,8 @@ import numpy as np
 from ..device import device_of
 from ..registry import OPS, op
 from ..samples import Draw, Sample, any_values, broadcasting_pairs, positive
+from .arithmetic import kink
+from .select import within
 
 __all__ = [
     "erf",
@@ -107,8 +109,8 @@ def logaddexp(xp, x, y):
 
 
 def _share(xp: Any, g: Any, k: Any, a: Any, b: Any) -> Any:
-    """eᵃ / (eᵃ + eᵇ); equal ones are set to 0 first, since ∞ - ∞ is NaN."""
-    tie, zero = a == b, xp.zeros_like(g)
+    """eᵃ / (eᵃ + eᵇ); equal infinities are set to 0 first, since ∞ - ∞ is NaN."""
+    tie, zero = (a == b) & xp.isinf(a), xp.zeros_like(g)
     return k.run(OPS["sigmoid"], xp.where(tie, zero, a) - xp.where(tie, zero, b))
 
 
@@ -136,7 +138,7 @@ def _factors(r: Draw) -> list[Sample]:
     "x y",
     keeps="x y",
     formula="x ln y, 0 where x = 0",
-    gradient="dx = g ln y, 0 where x = 0 and y <= 0; dy = g x / y",
+    gradient="dx = g ln y, 0 where x = 0 and y <= 0; dy = g x / y, 0 where x = 0",
     samples=_factors,
 )
 def xlogy(xp, x, y):
@@ -152,7 +154,11 @@ def _xlogy_vjp(xp: Any, g: Any, k: Any) -> Any:
         void = (k.x == 0) & (k.y <= 0)
         dx = k.run(xlogy, g, xp.where(void, xp.ones_like(g), k.y))
     if k.needs[1]:
-        dy = g * k.x / k.y
+        zero = (k.x == 0) & (k.y == 0)
+        dy = g * (
+            xp.where(zero, 0.0, k.x / xp.where(zero, 1.0, k.y))
+            + kink(xp, k, xp.where(zero, k.x, 1.0))
+        )
     return dx, dy
 
 
@@ -212,7 +218,13 @@ def erf(xp, x):
     return device_of(x).special.erf(x)
 
 
-erf.vjp(x=lambda xp, g, k: g * (2 / math.sqrt(math.pi)) * xp.exp(-k.x * k.x))
+def _bell(xp: Any, x: Any) -> Any:
+    """2/√π exp(-x²); beyond 100 it is 0 in every dtype, and ∞ would make its derivative 0 · ∞."""
+    x = within(xp, x, 100.0)
+    return (2 / math.sqrt(math.pi)) * xp.exp(-x * x)
+
+
+erf.vjp(x=lambda xp, g, k: g * _bell(xp, k.x))
 
 
 @op(
@@ -228,4 +240,4 @@ def erfc(xp, x):
     return device_of(x).special.erfc(x)
 
 
-erfc.vjp(x=lambda xp, g, k: g * (-2 / math.sqrt(math.pi)) * xp.exp(-k.x * k.x))
+erfc.vjp(x=lambda xp, g, k: -g * _bell(xp, k.x))

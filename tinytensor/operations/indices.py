@@ -49,6 +49,7 @@ def _raw_part(part: Any, dev: Device) -> Any:
     if isinstance(part, (bool, np.bool_)):
         return bool(part)
     if isinstance(part, Tensor) or (type(part) in BY_TYPE and not isinstance(part, np.ndarray)):
+        _check_kind(part)
         home = device_of(part.data if isinstance(part, Tensor) else part)
         if home is not dev:
             raise TypeError(f"index: a tensor on {home.name!r}, but x is on {dev.name!r}")

@@ -200,7 +200,7 @@ def _nll_loss_vjp(xp: Any, g: Any, k: Any) -> Any:
     dlogp = dweight = None
     if k.needs[0]:
         dlogp = xp.zeros(flat.shape, dtype=g.dtype)
-        dlogp[at] = -g * rows
+        dlogp[at] = xp.where(counts, -g * rows, 0)
         dlogp = dlogp.reshape(k.log_probs.shape)
     if k.needs[2]:
         loss = xp.where(counts, -flat[at], 0)
@@ -292,13 +292,12 @@ def _cross_entropy_vjp(xp: Any, g: Any, k: Any) -> Any:
     if k.label_smoothing:
         d -= k.label_smoothing / classes
     d[xp.arange(len(ids)), ids] -= 1 - k.label_smoothing
-    if k.reduction == "none":
-        scale = g.reshape(-1) * counts
-    else:
-        scale = counts.astype(d.dtype) * g
-        if k.reduction == "mean":
-            scale /= xp.maximum(xp.sum(counts), 1).astype(d.dtype)
+    scale = xp.where(counts, g.reshape(-1), 0).astype(d.dtype)
+    if k.reduction == "mean":
+        scale /= xp.maximum(xp.sum(counts), 1).astype(d.dtype)
     d *= scale[:, None]
+    if xp is not np or not counts.all():  # what an ignored row holds may be infinite
+        d = xp.where(counts[:, None], d, 0)
     return d.reshape(shape), None
 
 
@@ -373,7 +372,8 @@ def cross_entropy(
     if soft:
         if label_smoothing:
             target = target * (1 - label_smoothing) + label_smoothing / classes
-        loss = -reduce.sum(weighted * target, -1)
+        never = (target == 0) & (logp == -math.inf)  # costs nothing, as 0 ln 0 = 0
+        loss = -reduce.sum(where(never, 0.0, weighted) * target, -1)
         n: Any = loss.size
     else:
         loss = nll_loss(logp, target, weight, ignore_index=ignore_index, reduction="none")

@@ -130,8 +130,9 @@ def _exponential(xp: Any, x: Any, height: float, slope: float = 1, rate: float =
 
 def _exponential_dx(xp: Any, g: Any, x: Any, low: float, slope: float = 1, rate: float = 1) -> Any:
     """g slope where x > 0, else g low e^(rate x); the power is 1 where x > 0."""
-    dx = g * low * xp.exp(xp.minimum(x, 0) * rate)
-    return dx if low == slope else dx + gate(xp, x > 0, g * (slope - low))
+    right = x > 0
+    dx = g * low * xp.exp(gate(xp, ~right, x) * rate)  # minimum(x, 0) halves the curvature at 0
+    return dx if low == slope else dx + gate(xp, right, g * (slope - low))
 
 
 @op(
@@ -235,7 +236,8 @@ hard_sigmoid.vjp(x=lambda xp, g, k: gate(xp, (k.x > -3) & (k.x < 3), g / 6))
 )
 def hard_swish(xp, x):
     """silu with straight lines for its sigmoid (Howard et al. 2019, arXiv:1905.02244)."""
-    return x * hard_sigmoid.forward(xp, x)
+    weight = hard_sigmoid.forward(xp, x)
+    return xp.maximum(x, -3.0).astype(weight.dtype, copy=False) * weight  # not -∞ · 0
 
 
 @hard_swish.vjp

@@ -28,6 +28,7 @@ def _rows(r: Draw) -> list[Sample]:
         Sample(r(5)),
         Sample(r(2, 1), 0),
         Sample(r(0, 3)),
+        Sample(r()),
     ]
 
 
@@ -49,10 +50,14 @@ def stable_exp(xp: Any, x: Any, axis: int, out: Any = None) -> tuple[Any, Any, A
 
 
 def _rows_along(x: Any, axis: int) -> Any:
-    """x in a floating dtype; ValueError where it has no such axis."""
+    """x in a floating dtype; ValueError where it has no such axis. A number has one of length 1, as
+    for the reductions."""
+    x = x if x.dtype.kind == "f" else x.astype("float32")
+    if not x.ndim and axis in (0, -1):
+        return x[None]
     if not isinstance(axis, int) or not -x.ndim <= axis < x.ndim:
         raise ValueError(f"axis: expected one of the {x.ndim} axes of x {x.shape}, got {axis!r}")
-    return x if x.dtype.kind == "f" else x.astype("float32")
+    return x
 
 
 @op(
@@ -67,18 +72,19 @@ def softmax(xp, x, axis=-1):
     """Positive weights that add up to 1 along ``axis``, computed without overflow.
 
     A slice that is -inf throughout gives zeros (PyTorch: NaN), so that an attention row with
-    everything masked contributes nothing, neither forward nor backward.
+    everything masked contributes nothing, neither forward nor backward. One with +inf gives NaN, as
+    in PyTorch: which part of the whole ∞ of several ∞ is, nobody knows. A number gives 1.
     """
-    x = _rows_along(x, axis)
-    out, total, _ = stable_exp(xp, x, axis)
+    out, total, _ = stable_exp(xp, _rows_along(x, axis), axis)
     out /= total
-    return out
+    return out.reshape(x.shape)
 
 
 @softmax.vjp
 def _softmax_vjp(xp: Any, g: Any, k: Any) -> Any:
     weighted = g * k.out
-    return (weighted - k.out * xp.sum(weighted, axis=k.axis, keepdims=True),)
+    total = xp.sum(weighted, axis=reduce.over(g, k.axis), keepdims=True)
+    return (weighted - k.out * total,)
 
 
 def _shifted_exp(x: Any, axis: int) -> tuple[Any, Any, Any]:
@@ -102,16 +108,16 @@ def _softmax(x: Any, axis: int = -1) -> Any:
 def log_softmax(xp, x, axis=-1):
     """Logarithm of the softmax along ``axis``, computed without overflow or log 0.
 
-    A slice that is -inf throughout gives -inf.
+    A slice that is -inf throughout gives -inf, and one with +inf NaN there. A number gives 0.
     """
-    x = _rows_along(x, axis)
-    _, total, m = stable_exp(xp, x, axis)
-    return (x - m) - xp.log(total)  # in this order: m may be large
+    rows = _rows_along(x, axis)
+    _, total, m = stable_exp(xp, rows, axis)
+    return ((rows - m) - xp.log(total)).reshape(x.shape)  # in this order: m may be large
 
 
 @log_softmax.vjp
 def _log_softmax_vjp(xp: Any, g: Any, k: Any) -> Any:
-    return (g - xp.exp(k.out) * xp.sum(g, axis=k.axis, keepdims=True),)
+    return (g - xp.exp(k.out) * xp.sum(g, axis=reduce.over(g, k.axis), keepdims=True),)
 
 
 @log_softmax.reference_is

@@ -105,7 +105,8 @@ def _mse_loss(prediction: Any, target: Any, reduction: str = "mean") -> Any:
     samples=_pairs(),
 )
 def l1_loss(xp, prediction, target, reduction="mean"):
-    """Absolute error; its gradient is 0 where prediction and target are equal.
+    """Absolute error; where prediction and target are equal its gradient is 0, and its second
+    derivative NaN, as of ``abs``.
 
     Args:
         prediction, target: one shape, which is not broadcast.
@@ -117,7 +118,12 @@ def l1_loss(xp, prediction, target, reduction="mean"):
     return reduced(xp, xp.abs(_difference(xp, prediction, target, reduction)), reduction)
 
 
-_rules(l1_loss, lambda xp, d, g, k: g * xp.sign(d))
+_rules(l1_loss, lambda xp, d, g, k: g * _direction(xp, d, k))
+
+
+def _direction(xp: Any, d: Any, k: Any) -> Any:
+    """The slope of |d|, as of :func:`~tinytensor.abs`."""
+    return xp.sign(d) + arithmetic.kink(xp, k, d)
 
 
 @l1_loss.reference_is
@@ -158,7 +164,7 @@ def smooth_l1_loss(xp, prediction, target, beta=1.0, reduction="mean"):
 
 
 def _smooth_l1_slope(xp: Any, d: Any, g: Any, k: Any) -> Any:
-    return g * (xp.clip(d / k.beta, -1.0, 1.0) if k.beta else xp.sign(d))
+    return g * (xp.clip(d / k.beta, -1.0, 1.0) if k.beta else _direction(xp, d, k))
 
 
 _rules(smooth_l1_loss, _smooth_l1_slope)

@@ -253,9 +253,18 @@ def _logcumsumexp(xp, x, axis):
 def _logcumsumexp_dx(xp: Any, g: Any, k: Any) -> Any:
     axis = k.axis % g.ndim
     out = _bounded_below(xp, k.out)
-    decay = xp.exp(out - _shift(xp, out, axis, -1, math.inf))
+    after = _shift(xp, out, axis, -1, math.inf)
+    # from the first +inf on all results are, and each is the mean of those so far
+    n = xp.maximum(xp.cumsum(k.x == math.inf, axis=axis), 1).astype(out.dtype)
+    endless = out == math.inf
+    decay = xp.where(
+        endless,
+        n / _shift(xp, n, axis, -1, math.inf),
+        xp.exp(xp.where(endless, 0.0, out) - after),
+    )
     s = k.run(_linear_recurrence, decay, g, axis=axis, reverse=True)
-    return s * xp.exp(k.x - out)
+    shares = xp.exp(xp.where(endless, -math.inf, k.x) - xp.where(endless, 0.0, out))
+    return s * xp.where(k.x == math.inf, 1 / n, shares)
 
 
 _logcumsumexp.vjp(x=_logcumsumexp_dx)
@@ -265,7 +274,8 @@ def logcumsumexp(x: Any, axis: int | None = None) -> Any:
     """``ln(exp(x[0]) + ... + exp(x[i]))`` along ``axis`` (flattened without one), no overflow.
 
     Elements that are -inf add nothing and get gradient 0, also at the start, where the result is
-    -inf (PyTorch: NaN there). From +inf on the result is +inf, with gradient NaN at that element.
+    -inf (PyTorch: NaN there). From +inf on the result is +inf, and so the gradient is that of +inf
+    alone, as in :func:`logsumexp`.
     """
     return on_axis(_logcumsumexp, x, axis)
 

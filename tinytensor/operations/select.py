@@ -35,6 +35,11 @@ def gate(xp: Any, mask: Any, g: Any) -> Any:
     return out
 
 
+def within(xp: Any, x: Any, limit: float) -> Any:
+    """x, but at most ``limit`` away from 0, and NaN at NaN, as are all derivatives there."""
+    return xp.minimum(xp.maximum(x, -limit), limit)
+
+
 @op(
     "condition x y",
     keeps="condition",

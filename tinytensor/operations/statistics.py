@@ -9,7 +9,7 @@ import numpy as np
 
 from ..registry import op
 from ..samples import Draw, Sample
-from .arithmetic import sqrt
+from .arithmetic import kink, sqrt
 from .reduce import (
     Axis,
     axes_of,
@@ -23,7 +23,6 @@ from .reduce import (
     sum,
     with_empty,
 )
-from .select import where
 
 __all__ = ["logsumexp", "norm", "std", "var"]
 
@@ -109,7 +108,7 @@ def _var(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> An
 
 @op(
     "x",
-    keeps="x out",
+    keeps={"x": "x out"},
     formula="√(Σ (x - mean x)² / (n - ddof))",
     gradient="dx = g (x - mean x) / ((n - ddof) out)",
     wide=True,
@@ -118,7 +117,8 @@ def _var(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> An
 def std(xp, x, axis=None, keepdims=False, ddof=0):
     """Standard deviation over ``axis``: the root of :func:`var`, which says what ``ddof`` does.
 
-    Of equal elements it is 0, with gradient 0, as in PyTorch (the root's alone is infinite).
+    Of equal elements it is 0, with gradient 0, as in PyTorch (the root's alone is infinite), and a
+    second derivative that is NaN: ``std(x) ** 2`` has one, but none that a rule for std could give.
     """
     return xp.sqrt(var.forward(xp, x, axis, keepdims, ddof))
 
@@ -126,14 +126,18 @@ def std(xp, x, axis=None, keepdims=False, ddof=0):
 @std.vjp
 def _std_vjp(xp: Any, g: Any, k: Any) -> Any:
     out = xp.where(k.out == 0, 1.0, k.out)  # all deviations are 0 there
-    return (_deviation(xp, k, g / (_freedom(k.shape_of(), k.axis, k.ddof) * out)),)
+    scale = g / (_freedom(k.shape_of(), k.axis, k.ddof) * out)
+    if not k.graph:
+        return (_deviation(xp, k, scale),)
+    shape = keepdims_shape(k.shape_of(), k.axis)
+    shifted = k.x - _first(k.x.detach(), k.axis)
+    centred = shifted - mean(shifted, k.axis, True)
+    return (centred * scale.reshape(shape) + (g * kink(xp, k, k.out)).reshape(shape),)
 
 
 @std.reference_is
 def _std(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Any:
-    variance = _var(x, axis, keepdims, ddof)
-    flat = variance == 0
-    return where(flat, 0.0, sqrt(where(flat, 1.0, variance)))
+    return sqrt(_var(x, axis, keepdims, ddof))
 
 
 @op(
@@ -149,7 +153,8 @@ def logsumexp(xp, x, axis=None, keepdims=False):
 
     Of nothing, and of elements that are all -inf, it is -inf. In the latter case the gradient is 0
     (PyTorch: NaN), so that a row that is masked throughout contributes nothing, as in ``softmax``.
-    Where an element is +inf so is the result, with gradient NaN there and 0 elsewhere.
+    Where an element is +inf so is the result, and the gradient is its own (PyTorch: NaN there);
+    several share it evenly, as any that are equal.
     """
     x, axis = _as_floats(x), over(x, axis)
     shape = reduced_shape(x.shape, axis, keepdims)
@@ -164,8 +169,15 @@ def logsumexp(xp, x, axis=None, keepdims=False):
 
 
 def _logsumexp_dx(xp: Any, g: Any, k: Any) -> Any:
-    out = xp.reshape(xp.where(k.out == -math.inf, 0.0, k.out), keepdims_shape(k.shape_of(), k.axis))
-    return spread(xp, g, k) * xp.exp(k.x - out)
+    out = xp.reshape(k.out, keepdims_shape(k.shape_of(), k.axis))
+    endless, top = xp.isinf(out), k.x == math.inf
+    shares = xp.exp(xp.where(endless, -math.inf, k.x) - xp.where(endless, 0.0, out))
+    return spread(xp, g, k) * (shares + (top / _how_many(xp, top, k)).astype(out.dtype))
+
+
+def _how_many(xp: Any, hit: Any, k: Any) -> Any:
+    """How many elements of each reduced slice are ``hit``, and 1 where none is."""
+    return xp.maximum(xp.sum(hit, axis=over(hit, k.axis), keepdims=True), 1)
 
 
 logsumexp.vjp(x=_logsumexp_dx)
@@ -199,7 +211,9 @@ def norm(xp, x, p=2, axis=None, keepdims=False):
     ``p`` is any number: 2 is the Euclidean norm, ``math.inf`` the largest and ``-math.inf`` the
     smallest magnitude, 0 counts the elements that are not 0. Where the norm has no gradient this
     is 0: at elements that are 0, and everywhere if the norm is 0; ties of the largest or smallest
-    magnitude share evenly. All of that as in PyTorch's ``vector_norm``.
+    magnitude share evenly. All of that as in PyTorch's ``vector_norm``. Where the norm is 0 its
+    second derivative is NaN. If the norm is infinite, its gradient is that of elements which are
+    (PyTorch: NaN); n of them have n^(1/p - 1) each, as any that are equal.
 
     Raises:
         ValueError: no elements, and ``p`` is negative or infinite. TypeError: p is not a number.
@@ -232,20 +246,26 @@ def norm(xp, x, p=2, axis=None, keepdims=False):
 def _norm_dx(xp: Any, g: Any, k: Any) -> Any:
     p, x = k.p, k.x
     if p == 0:
-        return spread(xp, g * 0.0, k)
+        return spread(xp, xp.zeros_like(g), k)
     if p == 1:
-        return spread(xp, g, k) * xp.sign(x)
+        return spread(xp, g, k) * (xp.sign(x) + kink(xp, k, x))
     shape = keepdims_shape(k.shape_of(), k.axis)
     out, g = xp.reshape(k.out, shape), xp.reshape(g, shape)
     if p in (math.inf, -math.inf):
-        return shared(xp, g, k, (xp.abs(x) == out) | (x != x)) * xp.sign(x)
-    flat = out == 0
-    out = xp.where(flat, 1.0, out)
-    if p == 2:
-        return x * xp.where(flat, 0.0, g / out)
-    flat = flat | (x == 0)
-    ratio = xp.where(flat, 1.0, xp.abs(x)) / out
-    return g * xp.where(flat, 0.0, xp.sign(x) * ratio ** (p - 1))
+        slope = shared(xp, g, k, (xp.abs(x) == out) | (x != x)) * xp.sign(x)
+        return slope + g * kink(xp, k, out)
+    flat, endless = out == 0, xp.isinf(out)
+    size = xp.where(flat | endless, 1.0, out)
+    if p > 0 and p % 2 == 0:
+        slope = (x / size) ** (p - 1) if p != 2 else x / size
+    else:
+        zero = flat | (x == 0)
+        slope = xp.sign(x) * (xp.where(zero, 1.0, xp.abs(x)) / size) ** (p - 1)
+        slope = xp.where(zero, 0.0, slope)
+    infinite = xp.isinf(x)
+    part = _how_many(xp, infinite, k).astype(out.dtype) ** (1 / p - 1)
+    parts = xp.where(infinite, xp.sign(x) * part, 0.0)
+    return g * (xp.where(endless, parts, slope) + kink(xp, k, out))
 
 
 norm.vjp(x=_norm_dx)

@@ -100,7 +100,12 @@ def atan(xp, x):
     return xp.arctan(x)
 
 
-atan.vjp(x=lambda xp, g, k: g / (1 + k.x * k.x))
+@atan.vjp
+def _atan_vjp(xp: Any, g: Any, k: Any) -> Any:
+    """1 / (1 + x²), beyond ±1 as r² / (1 + r²) with r = 1 / x: right at infinity to any order."""
+    far = xp.abs(k.x) > 1
+    r = xp.where(far, 1 / xp.where(far, k.x, 1.0), k.x)
+    return (g * (xp.where(far, r * r, 1.0) / (1 + r * r)),)
 
 
 @op(
@@ -112,15 +117,17 @@ atan.vjp(x=lambda xp, g, k: g / (1 + k.x * k.x))
 )
 def atan2(xp, y, x):
     """Angle in radians, in [-π, π], between the x axis and the point (x, y). Note the order: y
-    first. At the origin both gradients are 0, as in PyTorch."""
+    first. At the origin both gradients are 0, as in PyTorch, and infinitely far from it too."""
     return xp.arctan2(y, x)
 
 
 def _over_square(xp: Any, a: Any, k: Any) -> Any:
-    """a / (x² + y²), and 0 at the origin; the length is used twice, since its square overflows."""
+    """a / (x² + y²), and 0 at the origin and at infinity; the length is used twice, since its
+    square overflows."""
     length = xp.hypot(k.y, k.x)
-    length = xp.where(length == 0, 1.0, length)
-    return a / length / length
+    special = (length == 0) | xp.isinf(length)
+    length = xp.where(special, 1.0, length)
+    return xp.where(special, 0.0, a) / length / length
 
 
 atan2.vjp(
@@ -171,7 +178,8 @@ def acosh(xp, x):
     return xp.arccosh(x)
 
 
-acosh.vjp(x=lambda xp, g, k: g / (xp.sqrt(k.x - 1) * xp.sqrt(k.x + 1)))
+# one division after the other: the product is infinite at infinity, and its derivative 0 · ∞
+acosh.vjp(x=lambda xp, g, k: g / xp.sqrt(k.x - 1) / xp.sqrt(k.x + 1))
 
 
 @op("x", keeps="x", formula="atanh x", gradient="dx = g / (1 - x²)", samples=_between(-1, 1))
