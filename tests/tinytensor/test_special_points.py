@@ -105,3 +105,48 @@ def test_no_smooth_op_is_missing() -> None:
     excused = set(" ".join([MOVES, SUMS, STEPS, CHOOSES, IN_RULES]).split())
     every = {name for name, op in registry.OPS.items() if op.differentiable}
     assert sorted(every - compared - excused) == []
+
+
+def test_hessians_worked_out_by_hand() -> None:
+    def hessian(fn: Any, *x: float) -> Any:
+        return tt.hessian(fn, tt.tensor(np.array(x))).tolist()
+
+    quarter = [[0.25, -0.25], [-0.25, 0.25]]
+    assert hessian(lambda v: tt.logaddexp(v[0], v[1]), 0.4, 0.4) == quarter
+    assert hessian(lambda v: tt.logsumexp(v), 0.4, 0.4) == quarter
+    at_0 = hessian(lambda v: tt.pow(v[0], v[1]), 2.0, 0.0)
+    np.testing.assert_allclose(at_0, [[0, 0.5], [0.5, np.log(2) ** 2]])
+    assert hessian(lambda v: tt.prod(v), 0.0, 0.0) == [[0, 1], [1, 0]]
+    x = tt.tensor(np.zeros(()))
+    (product,) = tt.hvp(lambda x: tt.logaddexp(x, 0.0), (x,), (x + 1,))
+    assert product.item() == 0.25
+
+
+def test_high_derivatives_worked_out_by_hand() -> None:
+    def derivative(fn: Any, at: float, order: int) -> float:
+        y = fn(x := tt.tensor(np.array(at), requires_grad=True))
+        for _ in range(order):
+            (y,) = tt.grad(y, x, create_graph=True)
+        return y.item()
+
+    assert [derivative(tt.mish, 0.0, n) for n in (3, 4)] == pytest.approx([-0.096, -1.1008])
+    assert derivative(lambda x: tt.pow(x, x), 1.0, 3) == pytest.approx(3)
+    assert derivative(lambda x: tt.norm(x[None], 4) ** 4, 0.5, 4) == pytest.approx(24)
+
+
+@pytest.mark.parametrize(
+    "squared",
+    [
+        lambda a: tt.norm(a) ** 2,
+        lambda a: (tt.abs(a) ** 2).sum(),
+        lambda a: tt.hypot(a[0], a[1]) ** 2,
+        lambda a: tt.std(a) ** 2,
+        lambda a: tt.norm(a, 3) ** 2,
+        lambda a: tt.norm(a, np.inf) ** 2,
+        lambda a: tt.l1_loss(a, tt.zeros(2, dtype="float64"), reduction="sum") ** 2,
+    ],
+)
+def test_the_square_of_a_length_has_no_silent_second_derivative_at_0(squared: Any) -> None:
+    with np.errstate(invalid="ignore"):
+        found = tt.hessian(squared, tt.tensor(np.zeros(2)))
+    assert np.isnan(found.tolist()).any(axis=1).all()  # 2 · I would be right, 0 is not
