@@ -301,8 +301,6 @@ CHOICES = [
     ),
     Choice("squeeze", _zero_d, _NO_AXES),
     Choice("swapaxes", _zero_d, _NO_AXES),
-    Choice("softmax", _zero_d, _NO_AXES),
-    Choice("log_softmax", _zero_d, _NO_AXES),
     Choice(
         "concat",
         lambda s: any(t.shape == (0,) for t in s.input) and any(t.ndim > 1 for t in s.input),
