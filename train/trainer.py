@@ -187,12 +187,12 @@ class Trainer:
         trainer._setup(config.merged(changes), text, folder, report, tokenizer)
         trainer.model = model
         trainer._finish()
-        settings = [dict(group) for group in trainer.optimizer.groups]
+        settings = [dict(group) for group in trainer.optimizer.param_groups]
         try:
             trainer.optimizer.load_state_dict(saved.optimizer)
         except ValueError as error:
             raise CheckpointError(f"checkpoint: {file}: {error}") from None
-        for group, own in zip(trainer.optimizer.groups, settings, strict=True):
+        for group, own in zip(trainer.optimizer.param_groups, settings, strict=True):
             group.update(own)  # settings are the config's, which a flag may have changed
         trainer.same_text = saved.meta.get("text") == trainer.text_hash
         trainer.step, trainer.history = step, history

@@ -255,12 +255,12 @@ def test_what_a_subclass_does_to_its_numbers_stays_there() -> None:
         p.grad = tt.ones(2)
         optimizer.step()
         np.testing.assert_array_equal(p.data, [expected, expected])
-    assert optimizer.lr == 1.0 and "seen" not in optimizer.groups[0]
+    assert optimizer.lr == 1.0 and "seen" not in optimizer.param_groups[0]
 
 
 def test_setting_lr_sets_all_groups() -> None:
     optimizer = SGD([{"params": [leaf([1.0])], "lr": 1.0}, {"params": [leaf([1.0])]}], lr=0.5)
-    assert [g["lr"] for g in optimizer.groups] == [1.0, 0.5]
+    assert [g["lr"] for g in optimizer.param_groups] == [1.0, 0.5]
     optimizer.lr = 0.25
-    assert [g["lr"] for g in optimizer.groups] == [0.25, 0.25]
+    assert [g["lr"] for g in optimizer.param_groups] == [0.25, 0.25]
     assert "lr=0.25" in repr(optimizer)
