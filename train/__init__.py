@@ -1,7 +1,7 @@
 """Training on text: optimisers, schedules, data, checkpoints, the trainer, the command line."""
 
 from .checkpoint import Checkpoint, CheckpointError
-from .clip import clip_grad_norm
+from .clip import clip_grad_norm, clip_grad_value
 from .config import ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, load_text
 from .optim import SGD, Adam, AdamW, Optimizer, param_groups
@@ -29,6 +29,7 @@ __all__ = [
     "TrainingError",
     "WorkerError",
     "clip_grad_norm",
+    "clip_grad_value",
     "default_corpus",
     "load_model",
     "load_text",

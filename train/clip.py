@@ -103,7 +103,8 @@ def joint_norm(xp: Any, arrays: Sequence[Any]) -> float:
     The usual case is one pass. Only where the squares overflow, or so small a sum has lost some,
     the numbers are divided by the largest of them first.
     """
-    squares = [xp.dot(flat, flat) for flat in map(_wide, arrays)]
+    with np.errstate(over="ignore"):
+        squares = [xp.dot(flat, flat) for flat in map(_wide, arrays)]
     found = float(sum(map(float, squares)) if xp is np else sum(squares))
     if math.isnan(found):
         return found
