@@ -8,7 +8,7 @@ from .optim import SGD, Adam, AdamW, Optimizer, param_groups
 from .parallel import DataParallel, WorkerError
 from .plot import plot_losses
 from .sample import load_model, sample_text, stream_text
-from .schedule import CosineWarmup
+from .schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
 from .trainer import Trainer, TrainingError
 
 __all__ = [
@@ -21,8 +21,12 @@ __all__ = [
     "CosineWarmup",
     "DataError",
     "DataParallel",
+    "ExponentialDecay",
+    "LinearWarmup",
     "Optimizer",
     "SGD",
+    "Schedule",
+    "StepDecay",
     "TokenStream",
     "TrainConfig",
     "Trainer",
