@@ -4,7 +4,8 @@ from .checkpoint import Checkpoint, CheckpointError
 from .clip import clip_grad_norm, clip_grad_value
 from .config import ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, load_text
-from .optim import SGD, Adam, AdamW, Optimizer, param_groups
+from .optim import SGD, Adam, AdamW, param_groups
+from .optimizer import Optimizer
 from .parallel import DataParallel, WorkerError
 from .plot import plot_losses
 from .sample import load_model, sample_text, stream_text

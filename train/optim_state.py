@@ -11,7 +11,7 @@ from ..device import device_of
 from .settings import plain
 
 if TYPE_CHECKING:
-    from .optim import Optimizer
+    from .optimizer import Optimizer
 
 
 def snapshot(optimizer: Optimizer) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from .. import random
 from ..models import LanguageModel
 from ..tensor import Tensor
-from .optim import Optimizer
+from .optimizer import Optimizer
 from .settings import number, positive
 from .share import Share
 

@@ -19,7 +19,7 @@ from .. import random
 from ..models import LanguageModel
 from ..tensor import make
 from .clip import joint_norm, multiply
-from .optim import Optimizer, shares
+from .optimizer import Optimizer, shares
 
 
 def _shared(like: Sequence[Any]) -> list[Any]:

@@ -24,12 +24,12 @@ from .clip import clip_grad_norm
 from .config import MODEL_FIELDS, ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, fingerprint, load_text
 from .history import History, Log
-from .optim import SGD, AdamW, Optimizer, param_groups
+from .optim import SGD, AdamW, param_groups
+from .optimizer import Optimizer
 from .parallel import DataParallel, WorkerError, why_not
 from .plot import plot_losses
 from .progress import Report
 from .sample import restore_model, sample_text
-from .schedule import CosineWarmup
 from .signals import Stop
 
 PICTURE = "loss.png"
@@ -111,12 +111,7 @@ class Trainer:
         self.history = History()
         self.step = 0
         self._seconds: deque[float] = deque(maxlen=50)
-        self.schedule = CosineWarmup(
-            config.lr,
-            config.lr / 10 if config.min_lr is None else config.min_lr,
-            config.warmup,
-            config.steps,
-        )
+        self.schedule = config.make_schedule()
 
     def _finish(self) -> None:
         """All that comes after the model."""

@@ -13,7 +13,7 @@ import tinytensor as tt
 from tinytensor import nn
 from tinytensor.device import Device
 from tinytensor.train import SGD, Adam, AdamW, clip_grad_norm, param_groups
-from tinytensor.train import optim as module
+from tinytensor.train import optimizer as module
 
 
 def leaf(values: Any, dtype: str = "float64") -> tt.Tensor:
