@@ -12,6 +12,17 @@ from ..tensor import Tensor
 from ..version import user_line
 from .settings import number, positive
 
+#: a sum of squares from which those that vanished in it are too few to count
+_LEAST = {
+    np.dtype(kind): float(info.tiny) / float(info.eps) ** 2
+    for kind, info in (
+        (np.float16, np.finfo(np.float32)),  # what its squares are computed in
+        (np.float32, np.finfo(np.float32)),
+        (np.float64, np.finfo(np.float64)),
+        (np.longdouble, np.finfo(np.longdouble)),
+    )
+}
+
 
 def refuse_module(params: Any) -> None:
     """Raise TypeError for a module where its parameters are expected."""
@@ -108,8 +119,7 @@ def joint_norm(xp: Any, arrays: Sequence[Any]) -> float:
     found = float(sum(map(float, squares)) if xp is np else sum(squares))
     if math.isnan(found):
         return found
-    info = np.finfo(np.float32 if not arrays or arrays[0].itemsize < 4 else arrays[0].dtype)
-    if float(info.tiny) / float(info.eps) ** 2 <= found < math.inf:
+    if arrays and _LEAST[arrays[0].dtype] <= found < math.inf:
         return math.sqrt(found)
     largest = max((float(xp.abs(a).max()) for a in arrays if a.size), default=0.0)
     if not 0.0 < largest < math.inf:

@@ -22,6 +22,7 @@ _LEAST_ROOT = {
     np.dtype(kind): math.sqrt(float(np.finfo(kind).tiny))
     for kind in (np.float32, np.float64, np.longdouble)
 }
+_SMALL = max(_LEAST_ROOT.values())
 
 
 class SGD(Optimizer):
@@ -155,7 +156,8 @@ class Adam(Optimizer):
         scratch *= 1.0 - numbers["beta2"]
         v += scratch
         xp.sqrt(v, out=scratch)
-        scratch += max(numbers["eps"], _LEAST_ROOT[scratch.dtype])
+        eps = numbers["eps"]
+        scratch += eps if eps > _SMALL else max(eps, _LEAST_ROOT[scratch.dtype])
         xp.divide(m, scratch, out=scratch)
         scratch *= numbers["rate"]
         p -= scratch

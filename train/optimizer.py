@@ -219,18 +219,23 @@ class Optimizer:
             step = state["step"] = state["step"] + 1
             if known[0] is not group or known[1] != step:
                 known, numbers = (group, step), self.numbers(group, step)
-            arrays = [self._slot(p, state, name) for name in self.slots_of(group)]
-            self._step(p, arrays, numbers, None if parts is None else parts[i])
+            dtype = self.state_dtype(p)
+            arrays = [self._slot(p, state, name, dtype) for name in self.slots_of(group)]
+            self._step(p, dtype, arrays, numbers, None if parts is None else parts[i])
             p.version.bump(where)
 
     def _step(
-        self, p: Tensor, state: list[Any], numbers: dict[str, Any], part: slice | None
+        self,
+        p: Tensor,
+        dtype: np.dtype[Any],
+        state: list[Any],
+        numbers: dict[str, Any],
+        part: slice | None,
     ) -> None:
         data, g = p.data, p._grad.data  # type: ignore[union-attr]
         if g.shape != data.shape:
             raise ValueError(f"grad: expected the parameter's shape {p.shape}, got {g.shape}")
         xp = device_of(data).xp
-        dtype = self.state_dtype(p)
         size = data.size
         piece = min(PIECE, size) if xp is np else size  # a GPU wants few large launches
         row = data if data.flags.c_contiguous else xp.ascontiguousarray(data)
@@ -254,12 +259,14 @@ class Optimizer:
     @staticmethod
     def state_dtype(p: Tensor) -> np.dtype[Any]:
         """What a parameter's step is computed in, and its state kept in: float32 or wider."""
-        return _FLOAT32 if p.data.itemsize < 4 else p.dtype
+        dtype: np.dtype[Any] = p.data.dtype
+        return _FLOAT32 if dtype.itemsize < 4 else dtype
 
-    def _slot(self, p: Tensor, state: dict[str, Any], name: str) -> Any:
+    def _slot(self, p: Tensor, state: dict[str, Any], name: str, dtype: np.dtype[Any]) -> Any:
         """A state array on the parameter's device, zeros at first."""
-        array: Any = state.get(name)
-        dtype = self.state_dtype(p)
+        array, data = state.get(name), p.data
+        if type(array) is type(data) and array.shape == data.shape and array.dtype == dtype:
+            return array
         if array is None:
             array = p.device.xp.zeros(p.shape, dtype=dtype)
         elif array.shape != p.shape:
@@ -267,7 +274,7 @@ class Optimizer:
                 f"state: {name} has the shape {array.shape} that a parameter had, which is of "
                 f"shape {p.shape} now; make a new optimiser, or del optimizer.state[p]"
             )
-        elif device_of(array) is not p.device or array.dtype != dtype:  # p was moved
+        else:  # p was moved
             host = device_of(array).to_host(array)
             array = p.device.from_host(host.astype(dtype))
         state[name] = array

@@ -33,18 +33,20 @@ def number(name: str, value: Any, expected: str, fits: Callable[[float], bool]) 
         name: of the setting, for the message.
         value: a number of Python's or NumPy's, or an array or tensor without axes; no bool.
         expected: what to say of the range, such as ``"a number >= 0"``.
-        fits: whether a number is in the range; not asked about NaN.
+        fits: whether a number is in the range, where NaN is not.
 
     Raises:
         ValueError: it is none, NaN, or out of range.
     """
-    found = value if type(value) is float else plain(value)
+    if type(value) is float and fits(value):
+        return value
+    found = plain(value)
     if isinstance(found, (int, float)) and not isinstance(found, bool):
         try:
             result = float(found)
         except OverflowError:  # an integer beyond all floats
             result = math.inf if found > 0 else -math.inf
-        if result == result and fits(result):
+        if fits(result):
             return result
     raise ValueError(f"{name}: expected {expected}, got {shown(value)}")
 
