@@ -271,8 +271,8 @@ class Optimizer:
             array = p.device.xp.zeros(p.shape, dtype=dtype)
         elif array.shape != p.shape:
             raise ValueError(
-                f"state: {name} has the shape {array.shape} that a parameter had, which is of "
-                f"shape {p.shape} now; make a new optimiser, or del optimizer.state[p]"
+                f"state: {name} has the shape {array.shape}, its parameter {p.shape}; make a new "
+                "optimiser, or del optimizer.state[p] to start anew"
             )
         else:  # p was moved
             host = device_of(array).to_host(array)

@@ -18,6 +18,7 @@ import pytest
 import tinytensor as tt
 from tinytensor import nn
 from tinytensor.device import Device
+from tinytensor.tensor import make as tensor_around
 from tinytensor.train import SGD, Adam, AdamW, DataParallel
 from tinytensor.train.parallel import why_not
 
@@ -155,13 +156,12 @@ def test_state_stays_with_a_parameter_whose_array_is_replaced() -> None:
     steps(second, q, 4.0)
     p.data = p.data.copy()
     assert steps(first, p, 1.0) == steps(second, q, 1.0)
-    p.data = np.ones(3)
-    p.grad = tt.ones(3, dtype="float64")
-    with pytest.raises(ValueError, match=r"exp_avg has the shape \(1,\) .* of shape \(3,\) now"):
+    first.state[p]["exp_avg"] = np.zeros(3)
+    with pytest.raises(ValueError, match=r"exp_avg has the shape \(3,\), its parameter \(1,\)"):
         first.step()
     del first.state[p]
-    first.step()
-    np.testing.assert_allclose(p.data, 0.9)
+    before = p.item()
+    assert steps(first, p, 1.0) == [pytest.approx(before - 0.1)]
 
 
 # ---- dtypes ----------------------------------------------------------------------------------
@@ -274,10 +274,14 @@ def test_a_view_is_updated_where_its_memory_is(kind: str, dtype: str) -> None:
     """Transposed, strided, 0-d and empty parameters; what else looks at them sees the update."""
     base = np.arange(12.0).astype(dtype).reshape(3, 4)
     expected = base.copy()
-    views = [lambda a: a.T[1:], lambda a: a[::2, :1], lambda a: a[1, 0], lambda a: a[:0]]
+    views = [
+        lambda a: a.T[1:],
+        lambda a: a[::2, :1],
+        lambda a: a[1, 0:1].reshape(()),
+        lambda a: a[:0],
+    ]
     for view in views:
-        p = tt.tensor(0.0, dtype=dtype, requires_grad=True)
-        p.data = np.asarray(view(base)) if np.ndim(view(base)) else base[1, 0:1].reshape(())
+        p = tensor_around(view(base)).requires_grad_()
         q = tt.tensor(np.array(view(expected)), requires_grad=True)
         for x in (p, q):
             optimizer = KINDS[kind]([x])
