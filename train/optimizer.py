@@ -264,7 +264,8 @@ class Optimizer:
 
     def _slot(self, p: Tensor, state: dict[str, Any], name: str, dtype: np.dtype[Any]) -> Any:
         """A state array on the parameter's device, zeros at first."""
-        array, data = state.get(name), p.data
+        array: Any = state.get(name)
+        data = p.data
         if type(array) is type(data) and array.shape == data.shape and array.dtype == dtype:
             return array
         if array is None:
