@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -371,17 +372,17 @@ class Tensor(Operators, NumpyProtocols):
         memo[id(self)] = out
         out.tracked = self.tracked
         out._name = self._name
-        if self.grad is not None:
-            out.grad = self.grad.__deepcopy__(memo)
+        out._grad = deepcopy(self._grad, memo)
         for key, value in getattr(self, "__dict__", {}).items():
-            setattr(out, key, value)
+            setattr(out, key, deepcopy(value, memo))
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.node is not None:
             raise RuntimeError("pickle: only leaf tensors can be pickled; use .detach() first")
         host = self.device.to_host(self.data)
-        return _unpickle, (type(self), host, self.requires_grad, self.device.name, self._name)
+        made_from = (type(self), host, self.requires_grad, self.device.name, self._name)
+        return _unpickle, made_from, getattr(self, "__dict__", None)
 
     def __getattr__(self, name: str) -> Any:
         """Only called for a name that does not exist: says what it is called here."""

@@ -1,14 +1,15 @@
 """Training on text: optimisers, schedules, data, checkpoints, the trainer, the command line."""
 
 from .checkpoint import Checkpoint, CheckpointError
-from .clip import clip_grad_norm
+from .clip import clip_grad_norm, clip_grad_value
 from .config import ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, load_text
-from .optim import SGD, Adam, AdamW, Optimizer, param_groups
+from .optim import SGD, Adam, AdamW, param_groups
+from .optimizer import Optimizer
 from .parallel import DataParallel, WorkerError
 from .plot import plot_losses
 from .sample import load_model, sample_text, stream_text
-from .schedule import CosineWarmup
+from .schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
 from .trainer import Trainer, TrainingError
 
 __all__ = [
@@ -21,14 +22,19 @@ __all__ = [
     "CosineWarmup",
     "DataError",
     "DataParallel",
+    "ExponentialDecay",
+    "LinearWarmup",
     "Optimizer",
     "SGD",
+    "Schedule",
+    "StepDecay",
     "TokenStream",
     "TrainConfig",
     "Trainer",
     "TrainingError",
     "WorkerError",
     "clip_grad_norm",
+    "clip_grad_value",
     "default_corpus",
     "load_model",
     "load_text",

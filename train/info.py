@@ -79,7 +79,9 @@ def checkpoint_facts(path: str | Path) -> dict[str, str]:
         facts["training loss"] = f"{recent.mean():.4f} (mean of the last {recent.size} steps)"
     if val is not None and val.size:
         facts["validation loss"] = f"{val[-1, 1]:.4f} at step {int(val[-1, 0])}"
-    for name in ("optimizer", "lr", "min_lr", "batch_size", "accumulate", "weight_decay", "seed"):
+    for name in (
+        "optimizer", "lr", "min_lr", "schedule", "batch_size", "accumulate", "weight_decay", "seed",
+    ):  # fmt: skip
         if name in config:
             facts[name] = str(config[name])
     return facts

@@ -1,271 +1,28 @@
-"""Optimisers: SGD with momentum, Adam and AdamW, and parameter groups.
+"""Optimisers: SGD with momentum, Adam and AdamW.
 
-Names and arithmetic are those of ``torch.optim``. A step writes parameters in place and needs few
-passes over memory: arrays are worked on in pieces that stay in the processor's cache, with one
-scratch piece for all of them.
+Names and arithmetic are those of ``torch.optim``; what they share is in ``optimizer.py``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..device import device_of
-from ..tensor import Tensor
-from ..version import user_line
-from .clip import refuse_module
+from .optimizer import Optimizer
+from .settings import decay, number, positive, shown
 
 if TYPE_CHECKING:
     from ..nn import Module
 
-#: how many numbers a step works on at a time on the CPU: a piece of parameter, gradient, state and
-#: scratch stays in the cache through all passes. AdamW took 1.3 ns a number this way, 2.7 in pieces
-#: of 4,096; and a whole step of a GPT with 10 million parameters 2% longer without pieces.
-PIECE = 65536
-
-
-def shares(sizes: Sequence[int], i: int, n: int) -> list[slice]:
-    """For arrays of these sizes in a row: which slice of each is in the i-th of n equal parts."""
-    total = sum(sizes)
-    low, high = total * i // n, total * (i + 1) // n
-    slices, start = [], 0
-    for size in sizes:
-        slices.append(slice(min(max(low - start, 0), size), min(max(high - start, 0), size)))
-        start += size
-    return slices
-
-
-class Optimizer:
-    """Base of the optimisers: groups of parameters, their settings and their state.
-
-    A subclass names its state arrays in ``slots`` and updates one piece of one parameter in
-    ``update``. Parameters without a gradient are skipped: no decay, no state, no step counted.
-
-    Args:
-        params: parameters, or dicts ``{"params": [...], "lr": ..., ...}`` with settings that
-            differ from ``defaults``. A parameter given twice (a tied weight) counts once.
-        defaults: settings of all groups.
-
-    Attributes:
-        groups: list of dicts: "params" and one entry for each setting.
-
-    Raises:
-        ValueError: no parameters, an unknown setting, or one out of range.
-        TypeError: something is not a Tensor that requires gradients.
-    """
-
-    slots: tuple[str, ...] = ()
-
-    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
-        if isinstance(params, Tensor):
-            raise TypeError("params: expected a list of tensors, got one; write [w], not w")
-        refuse_module(params)
-        entries = list(params)
-        if not entries:
-            raise ValueError("params: expected at least one parameter, got none")
-        grouped = entries if isinstance(entries[0], Mapping) else [{"params": entries}]
-        self.groups: list[dict[str, Any]] = []
-        seen: set[int] = set()
-        for given in grouped:
-            if not isinstance(given, Mapping) or "params" not in given:
-                raise TypeError("params: expected only tensors, or only dicts with a 'params' list")
-            unknown = sorted(set(given) - set(defaults) - {"params"})
-            if unknown:
-                raise ValueError(
-                    f"{', '.join(unknown)}: {type(self).__name__} has only {sorted(defaults)}"
-                )
-            group = {**defaults, **given, "params": []}
-            for p in [given["params"]] if isinstance(given["params"], Tensor) else given["params"]:
-                if not isinstance(p, Tensor) or not p.requires_grad:
-                    kind = "one that does not" if isinstance(p, Tensor) else type(p).__name__
-                    raise TypeError(f"params: expected tensors that require gradients, got {kind}")
-                if p.node is not None:
-                    raise TypeError(
-                        f"params: expected leaf tensors, got the result of {p.node.op.name!r}, "
-                        f"shape {p.shape}, which an update would not change where it came from"
-                    )
-                if id(p) not in seen:
-                    seen.add(id(p))
-                    group["params"].append(p)
-            self.check(group)
-            self.groups.append(group)
-        self.state: dict[int, dict[str, Any]] = {}  # id of the parameter -> "step" and arrays
-
-    def slots_of(self, group: dict[str, Any]) -> tuple[str, ...]:
-        """The state arrays that a group's settings need."""
-        return self.slots
-
-    def check(self, group: dict[str, Any]) -> None:
-        """Refuse settings out of range; subclasses add their own."""
-        for name in ("lr", "weight_decay"):
-            value = group[name]
-            if not (isinstance(value, (int, float)) and 0.0 <= value < math.inf):
-                raise ValueError(f"{name}: expected a number >= 0, got {value!r}")
-
-    def update(
-        self, xp: Any, p: Any, g: Any, scratch: Any, state: Sequence[Any], numbers: dict[str, Any]
-    ) -> None:
-        """Update one piece: ``p`` and the arrays of ``state`` in place, with the gradient ``g``,
-        which is only read; all of one shape, as is ``scratch``, which may be written to.
-        ``numbers`` come from :meth:`numbers`, for all parameters that are at the same step."""
-        raise TypeError(f"{type(self).__name__} defines no update(...)")
-
-    def numbers(self, group: dict[str, Any], step: int) -> dict[str, Any]:
-        """What :meth:`update` reads besides arrays, for a parameter's ``step``-th step from 1."""
-        return {key: value for key, value in group.items() if key != "params"}
-
-    @property
-    def lr(self) -> float:
-        """Learning rate of the first group; setting it sets all groups'."""
-        return float(self.groups[0]["lr"])
-
-    @lr.setter
-    def lr(self, value: float) -> None:
-        for group in self.groups:
-            group["lr"] = value
-
-    def parameters(self) -> Iterator[Tensor]:
-        """All parameters in the order of the groups."""
-        return (p for group in self.groups for p in group["params"])
-
-    def zero_grad(self) -> None:
-        """Forget the gradients (they become None)."""
-        for group in self.groups:
-            for p in group["params"]:
-                p._grad = None
-
-    def step(self, share: tuple[int, int] = (0, 1)) -> None:
-        """Update every parameter that has a gradient.
-
-        Args:
-            share: (i, n) updates only the i-th of n equal parts of all numbers, for processes that
-                divide the work among them.
-        """
-        where = user_line()
-        given = [(p, g) for g in self.groups for p in g["params"] if p._grad is not None]
-        parts: list[slice] | None = None
-        if share[1] > 1:
-            parts = shares([p.size for p, _ in given], *share)
-        known: tuple[Any, int] = (None, 0)  # numbers are the same for most of a group
-        numbers: dict[str, Any] = {}
-        for i, (p, group) in enumerate(given):
-            state = self.state.get(id(p)) or self.state.setdefault(id(p), {"step": 0})
-            step = state["step"] = state["step"] + 1
-            if known[0] is not group or known[1] != step:
-                known, numbers = (group, step), self.numbers(group, step)
-            arrays = [self._slot(p, state, name) for name in self.slots_of(group)]
-            self._step(p, arrays, numbers, None if parts is None else parts[i])
-            p.version.bump(where)
-
-    def _step(
-        self, p: Tensor, state: list[Any], numbers: dict[str, Any], part: slice | None
-    ) -> None:
-        data, g = p.data, p._grad.data  # type: ignore[union-attr]
-        if g.shape != data.shape:
-            raise ValueError(f"grad: expected the parameter's shape {p.shape}, got {g.shape}")
-        xp = device_of(data).xp
-        if not data.flags.c_contiguous:
-            data = p.data = xp.ascontiguousarray(data)
-        size = data.size
-        piece = min(PIECE, size) if xp is np else size  # a GPU wants few large launches
-        if size <= piece and part is None:
-            self.update(xp, data, g, xp.empty(data.shape, data.dtype), state, numbers)
-            return
-        scratch = xp.empty(piece, dtype=data.dtype)
-        flat = [a.reshape(-1) for a in (data, g, *state)]
-        if part is not None:
-            flat = [a[part] for a in flat]
-        for start in range(0, flat[0].size, max(piece, 1)):
-            values, grad, *rest = (a[start : start + piece] for a in flat)
-            self.update(xp, values, grad, scratch[: values.size], rest, numbers)
-
-    def _slot(self, p: Tensor, state: dict[str, Any], name: str) -> Any:
-        """A state array on the parameter's device and of its dtype, zeros at first."""
-        array: Any = state.get(name)
-        if array is None:
-            array = p.device.xp.zeros(p.shape, dtype=p.dtype)
-        elif device_of(array) is not p.device or array.dtype != p.dtype:  # p was moved
-            host = device_of(array).to_host(array)
-            array = p.device.from_host(host.astype(p.dtype))
-        state[name] = array
-        return array
-
-    def state_dict(self) -> dict[str, Any]:
-        """A snapshot: ``{"arrays": {"0.exp_avg": ndarray, ...}, "numbers": {...}}``.
-
-        Arrays are host copies, keyed by the parameter's place and the state's name; the numbers
-        (steps, settings of the groups) are fit for JSON.
-        """
-        arrays: dict[str, np.ndarray] = {}
-        steps: list[int] = []
-        for i, p in enumerate(self.parameters()):
-            state = self.state.get(id(p), {"step": 0})
-            steps.append(state["step"])
-            for name in self.slots:
-                if name in state:
-                    host = device_of(state[name]).to_host(state[name])
-                    arrays[f"{i}.{name}"] = np.array(host)
-        groups = [
-            {**{k: v for k, v in group.items() if k != "params"}, "size": len(group["params"])}
-            for group in self.groups
-        ]
-        kind = type(self).__name__
-        return {"arrays": arrays, "numbers": {"kind": kind, "steps": steps, "groups": groups}}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from what :meth:`state_dict` returned; copies, and checks before any change.
-
-        Raises:
-            ValueError: the state is of another kind of optimiser, or of other parameters.
-        """
-        try:
-            arrays, numbers = dict(state["arrays"]), state["numbers"]
-            kind, steps, groups = numbers["kind"], list(numbers["steps"]), list(numbers["groups"])
-            sizes = [group["size"] for group in groups]
-            settings = [{k: v for k, v in g.items() if k != "size"} for g in groups]
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"state: not an optimiser's state dict ({error!r})") from None
-        params = [(group, p) for group in self.groups for p in group["params"]]
-        own = [len(group["params"]) for group in self.groups]
-        if kind != type(self).__name__:
-            raise ValueError(f"state: expected one of {type(self).__name__}, got one of {kind}")
-        if sizes != own or len(steps) != len(params):
-            raise ValueError(f"state: expected groups of {own} parameters, got {sizes}")
-        fresh: dict[int, dict[str, Any]] = {}
-        for i, ((group, p), step) in enumerate(zip(params, steps, strict=True)):
-            if not isinstance(step, int) or isinstance(step, bool) or step < 0:
-                raise ValueError(f"state: steps[{i}] is {step!r}, not a count")
-            entry: dict[str, Any] = {"step": step}
-            for name in self.slots_of(group):
-                array = arrays.pop(f"{i}.{name}", None)
-                if array is None and step == 0:
-                    continue
-                if array is None or array.shape != p.shape:
-                    got = "nothing" if array is None else f"shape {array.shape}"
-                    raise ValueError(f"state: {i}.{name}: expected shape {p.shape}, got {got}")
-                entry[name] = p.device.from_host(np.array(array, dtype=p.dtype))
-            fresh[id(p)] = entry
-        if arrays:
-            raise ValueError(f"state: unexpected arrays {sorted(arrays)}")
-        for group, values in zip(self.groups, settings, strict=True):
-            if set(values) != set(group) - {"params"}:
-                raise ValueError(f"state: settings {sorted(values)} do not fit {sorted(group)}")
-            values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-            self.check({**group, **values})
-        for group, values in zip(self.groups, settings, strict=True):
-            group.update({k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
-        self.state = {key: entry for key, entry in fresh.items() if entry["step"]}
-
-    def __repr__(self) -> str:
-        lines = [
-            ", ".join(f"{k}={v}" for k, v in group.items() if k != "params")
-            + f" for {sum(p.size for p in group['params']):,} numbers"
-            for group in self.groups
-        ]
-        return f"{type(self).__name__}(" + "; ".join(lines) + ")"
+#: the root of the smallest normal number
+_LEAST_ROOT = {
+    np.dtype(kind): math.sqrt(float(np.finfo(kind).tiny))
+    for kind in (np.float32, np.float64, np.longdouble)
+}
+_SMALL = max(_LEAST_ROOT.values())
 
 
 class SGD(Optimizer):
@@ -299,9 +56,11 @@ class SGD(Optimizer):
     def check(self, group: dict[str, Any]) -> None:
         """See :class:`Optimizer`."""
         super().check(group)
-        if not 0.0 <= group["momentum"] < 1.0:
-            raise ValueError(f"momentum: expected a number in [0, 1), got {group['momentum']!r}")
-        if group["nesterov"] and not group["momentum"]:
+        momentum, nesterov = group["momentum"], group["nesterov"]
+        group["momentum"] = number("momentum", momentum, "a number in [0, 1)", decay)
+        if not isinstance(nesterov, bool):
+            raise ValueError(f"nesterov: expected True or False, got {shown(nesterov)}")
+        if nesterov and not group["momentum"]:
             raise ValueError("nesterov: needs a momentum above 0")
 
     def update(
@@ -337,7 +96,8 @@ class Adam(Optimizer):
         params: see :class:`Optimizer`.
         lr: learning rate.
         betas: decay rates of the two means.
-        eps: added to the root.
+        eps: added to the root. Squares of gradients vanish below the smallest normal number, so
+            eps counts at least as its root (1e-19 in float32), and a gradient of 0 never is 0/0.
         weight_decay: added to the gradient as ``weight_decay * p``, so it passes through the
             means; :class:`AdamW` takes it out of them.
     """
@@ -353,17 +113,17 @@ class Adam(Optimizer):
         eps: float = 1e-8,
         weight_decay: float = 0.0,
     ):
-        defaults = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay}
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         super().__init__(params, defaults)
 
     def check(self, group: dict[str, Any]) -> None:
         """See :class:`Optimizer`."""
         super().check(group)
-        betas = group["betas"]
-        if len(betas) != 2 or not all(0.0 <= beta < 1.0 for beta in betas):
-            raise ValueError(f"betas: expected two numbers in [0, 1), got {betas!r}")
-        if not group["eps"] > 0.0:
-            raise ValueError(f"eps: expected a number > 0, got {group['eps']!r}")
+        betas, expected = group["betas"], "two numbers in [0, 1)"
+        if not isinstance(betas, Iterable) or len(pair := tuple(betas)) != 2:
+            raise ValueError(f"betas: expected {expected}, got {shown(betas)}")
+        group["betas"] = tuple(number("betas", beta, expected, decay) for beta in pair)
+        group["eps"] = number("eps", group["eps"], "a number > 0", positive)
 
     def numbers(self, group: dict[str, Any], step: int) -> dict[str, Any]:
         """Both bias corrections, folded into one factor and into eps (2 passes less)."""
@@ -396,7 +156,8 @@ class Adam(Optimizer):
         scratch *= 1.0 - numbers["beta2"]
         v += scratch
         xp.sqrt(v, out=scratch)
-        scratch += numbers["eps"]
+        eps = numbers["eps"]
+        scratch += eps if eps > _SMALL else max(eps, _LEAST_ROOT[scratch.dtype])
         xp.divide(m, scratch, out=scratch)
         scratch *= numbers["rate"]
         p -= scratch

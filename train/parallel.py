@@ -31,7 +31,8 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from .. import random
 from ..models import LanguageModel
 from ..tensor import Tensor
-from .optim import Optimizer
+from .optimizer import Optimizer
+from .settings import number, positive
 from .share import Share
 
 #: seconds that a process waits for the others awake, which saves it the time to wake up
@@ -166,7 +167,7 @@ class DataParallel:
 
     def reduce(self) -> float:
         """Add up the gradients of all processes; returns their joint norm."""
-        self._norm = math.sqrt(math.fsum(self._everywhere("add_up", [()] * self.workers)))
+        self._norm = math.hypot(*self._everywhere("add_up", [()] * self.workers))
         self._share.reduced()
         return self._norm
 
@@ -177,15 +178,14 @@ class DataParallel:
             max_norm: > 0; the gradients are scaled so that their joint norm is at most this.
             norm: their joint norm now; None takes what ``reduce`` returned.
         """
-        if not max_norm > 0:
-            raise ValueError(f"max_norm: expected a number > 0, got {max_norm!r}")
+        limit = number("max_norm", max_norm, "a number > 0", positive)
         self._ready("update")
         if self._share.has_grad[1:].any():
             raise RuntimeError("update: call reduce() first, it adds up the gradients")
-        scale = max_norm / ((self._norm if norm is None else norm) + 1e-6)
+        scale = limit / ((self._norm if norm is None else norm) + 1e-6)
         settings = [
             {key: value for key, value in group.items() if key != "params"}
-            for group in self._share.optimizer.groups
+            for group in self._share.optimizer.param_groups
         ]
         steps = self._share.states()
         self._everywhere("update", [(scale, settings, steps)] * self.workers)

@@ -1,49 +1,149 @@
-"""Learning-rate schedules: functions from the number of steps done to the next step's rate."""
+"""Learning-rate schedules: functions from the number of steps done to the next step's rate.
+
+In a loop of your own::
+
+    schedule = StepDecay(1e-3, step_size=1000, gamma=0.5, warmup=100)
+    for step in range(3000):
+        optimizer.lr = schedule(step)
+        ...
+        optimizer.step()
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
+
+from .settings import not_negative, number, plain, shown
 
 
 @dataclass(frozen=True)
-class CosineWarmup:
-    """Up in a straight line, then down along half a cosine (Loshchilov and Hutter, 2017).
+class Schedule:
+    """Base of the schedules: ``schedule(step)`` is the learning rate of step ``step``, from 0.
 
-    ``schedule(step)`` is the learning rate of step ``step`` counted from 0: it rises over
-    ``warmup`` steps to ``max_lr``, falls to ``min_lr`` at ``total`` and stays there.
-
-    Args:
-        max_lr: the peak.
-        min_lr: the end, 0 <= min_lr <= max_lr.
-        warmup: steps of the rise, 0 for none.
-        total: steps of the whole run; not more than ``warmup`` means no fall.
+    Each rises first in a straight line over ``warmup`` steps to ``max_lr``, which it has at step
+    ``warmup``; 0 is for no rise. A subclass says in ``after`` how it goes on. It is a frozen
+    dataclass; fields of the names below are checked here, and may be NumPy's numbers.
 
     Raises:
         ValueError: a number is out of range.
     """
 
     max_lr: float
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, self._checked(field.name))
+
+    def _checked(self, name: str) -> Any:
+        value = plain(getattr(self, name))
+        if name == "step_size":
+            if type(value) is not int or value < 1:
+                raise ValueError(f"{name}: expected an integer >= 1, got {shown(value)}")
+        elif name == "gamma":
+            value = number(name, value, "a number in (0, 1]", lambda x: 0.0 < x <= 1.0)
+        elif name == "min_lr":
+            expected = f"a number from 0 to max_lr = {self.max_lr}"
+            value = number(name, value, expected, lambda x: 0.0 <= x <= self.max_lr)
+        elif name in ("max_lr", "warmup", "total"):
+            found = number(name, value, "a number >= 0", not_negative)
+            value = found if name == "max_lr" else value
+        return value
+
+    def __call__(self, step: int) -> float:
+        """Learning rate of step ``step``, counted from 0."""
+        warmup = getattr(self, "warmup", 0)
+        if step < warmup:
+            return float(self.max_lr * (step + 1) / (warmup + 1))
+        return float(self.after(step - warmup))
+
+    def after(self, step: int) -> float:
+        """Learning rate of the ``step``-th step after the rise, counted from 0."""
+        raise TypeError(f"{type(self).__name__} defines no after(self, step)")
+
+
+@dataclass(frozen=True)
+class LinearWarmup(Schedule):
+    """Up in a straight line, then constant.
+
+    Args:
+        max_lr: the rate after the rise.
+        warmup: steps of the rise, 0 for none.
+    """
+
+    warmup: int = 0
+
+    def after(self, step: int) -> float:
+        """See :class:`Schedule`."""
+        return self.max_lr
+
+
+@dataclass(frozen=True)
+class CosineWarmup(Schedule):
+    """Up in a straight line, then down along half a cosine (Loshchilov and Hutter, 2017).
+
+    It falls to ``min_lr`` at step ``total`` and stays there.
+
+    Args:
+        max_lr: the peak.
+        min_lr: the end, 0 <= min_lr <= max_lr.
+        warmup: steps of the rise, 0 for none.
+        total: steps of the whole run; not more than ``warmup`` means no fall.
+    """
+
     min_lr: float
     warmup: int
     total: int
 
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.max_lr < math.inf:
-            raise ValueError(f"max_lr: expected a number >= 0, got {self.max_lr!r}")
-        if not 0.0 <= self.min_lr <= self.max_lr:
-            raise ValueError(
-                f"min_lr: expected a number from 0 to max_lr = {self.max_lr}, got {self.min_lr!r}"
-            )
-        for name in ("warmup", "total"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name}: expected a number >= 0, got {getattr(self, name)!r}")
-
-    def __call__(self, step: int) -> float:
-        """Learning rate of step ``step``, counted from 0."""
-        if step < self.warmup:
-            return self.max_lr * (step + 1) / (self.warmup + 1)
-        if step >= self.total:
+    def after(self, step: int) -> float:
+        """See :class:`Schedule`."""
+        fall = self.total - self.warmup
+        if step >= fall:
             return self.min_lr
-        done = (step - self.warmup) / (self.total - self.warmup)
-        return self.min_lr + 0.5 * (1.0 + math.cos(math.pi * done)) * (self.max_lr - self.min_lr)
+        wave = 0.5 * (1.0 + math.cos(math.pi * (step / fall)))
+        return self.min_lr + wave * (self.max_lr - self.min_lr)
+
+
+@dataclass(frozen=True)
+class StepDecay(Schedule):
+    """Times ``gamma`` every ``step_size`` steps: PyTorch's StepLR, with a rise before it.
+
+    Args:
+        max_lr: the rate after the rise.
+        step_size: steps between two falls.
+        gamma: factor of each, 0 < gamma <= 1.
+        min_lr: never below this.
+        warmup: steps of the rise, 0 for none.
+    """
+
+    step_size: int
+    gamma: float = 0.1
+    min_lr: float = 0.0
+    warmup: int = 0
+
+    def after(self, step: int) -> float:
+        """See :class:`Schedule`."""
+        return max(self.min_lr, self.max_lr * self.gamma ** (step // self.step_size))
+
+
+@dataclass(frozen=True)
+class ExponentialDecay(Schedule):
+    """Times ``gamma`` every step: PyTorch's ExponentialLR, with a rise before it.
+
+    ``gamma = (end / max_lr) ** (1 / steps)`` comes to ``end`` after so many steps.
+
+    Args:
+        max_lr: the rate after the rise.
+        gamma: factor of each step, 0 < gamma <= 1.
+        min_lr: never below this.
+        warmup: steps of the rise, 0 for none.
+    """
+
+    gamma: float
+    min_lr: float = 0.0
+    warmup: int = 0
+
+    def after(self, step: int) -> float:
+        """See :class:`Schedule`."""
+        return max(self.min_lr, self.max_lr * self.gamma**step)

@@ -8,6 +8,7 @@ it finds elsewhere into that memory: so between the calls its model and optimise
 from __future__ import annotations
 
 import itertools
+import math
 import mmap
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +18,8 @@ import numpy as np
 from .. import random
 from ..models import LanguageModel
 from ..tensor import make
-from .optim import Optimizer, shares
+from .clip import joint_norm, multiply
+from .optimizer import Optimizer, shares
 
 
 def _shared(like: Sequence[Any]) -> list[Any]:
@@ -34,12 +36,13 @@ class Share:
     def __init__(self, model: LanguageModel[Any], optimizer: Optimizer, workers: int):
         self.model, self.optimizer, self.workers, self.rank = model, optimizer, workers, 0
         self.params = list(optimizer.parameters())
-        own = {id(p) for p in self.params}
-        self.all = [*self.params, *(p for p in model.parameters() if id(p) not in own)]
+        own = set(self.params)
+        self.all = [*self.params, *(p for p in model.parameters() if p not in own)]
         self.values = _shared([p.data for p in self.all])
         like = self.values[: len(self.params)]
         self.grads = [_shared(like) for _ in range(workers)]  # rank 0's become the sums
-        self.slots = {name: _shared(like) for name in optimizer.slots}
+        states = [a.astype(optimizer.state_dtype(p)) for p, a in zip(self.params, like)]
+        self.slots = {name: _shared(states) for name in optimizer.slots}
         (self.has_grad,) = _shared([np.zeros((workers, len(like)), bool)])
         self.adopt()
 
@@ -77,7 +80,7 @@ class Share:
         for p in self.params:
             if p._grad is not None:
                 p._grad = make(p._grad.data.copy())
-            state = self.optimizer.state.get(id(p), {})
+            state = self.optimizer.state.get(p, {})
             state.update({name: state[name].copy() for name in self.slots if name in state})
 
     # ---- in every process ----------------------------------------------------------------------
@@ -101,12 +104,12 @@ class Share:
         Args:
             steps: how many each parameter has made; None in the first process, whose state counts.
         """
-        owners = [group for group in self.optimizer.groups for _ in group["params"]]
+        owners = [group for group in self.optimizer.param_groups for _ in group["params"]]
         found = []
         for i, (p, group) in enumerate(zip(self.params, owners, strict=True)):
-            state = self.optimizer.state.get(id(p), {"step": 0})
+            state = self.optimizer.state.get(p, {"step": 0})
             if self.has_grad[0, i]:
-                self.optimizer.state[id(p)] = state
+                self.optimizer.state[p] = state
                 for name in self.optimizer.slots_of(group):
                     array = self.slots[name][i]
                     if steps is None and state.get(name) is not array:
@@ -136,8 +139,8 @@ class Share:
         return float(loss.item()) * weight if weight else 0.0
 
     def add_up(self) -> float:
-        """Add up this process's share of all gradients; returns the sum of their squares."""
-        total = 0.0
+        """Add up this process's share of all gradients; returns the norm of that share."""
+        norms = []
         parts = shares([p.size for p in self.params], self.rank, self.workers)
         for i, part in enumerate(parts):
             mine, *others = (grads[i].reshape(-1)[part] for grads in self.grads)
@@ -146,20 +149,20 @@ class Share:
                 mine[...] = 0
             for other in itertools.compress(others, have):
                 mine += other
-            wide = mine.astype(np.float32) if mine.itemsize < 4 else mine
-            total += float(np.dot(wide, wide))
-        return total
+            norms.append(joint_norm(np, [mine]))
+        return math.hypot(*norms)
 
     def update(self, scale: float, settings: list[dict[str, Any]], steps: list[int]) -> None:
         """Update this process's share of the parameters with ``scale`` times the gradients."""
         if self.rank:
-            for group, values in zip(self.optimizer.groups, settings, strict=True):
+            for group, values in zip(self.optimizer.param_groups, settings, strict=True):
                 group.update(values)
             self.states(steps)
             self.show(0)
         if not scale >= 1.0:
             given = list(itertools.compress(self.grads[0], self.has_grad[0]))  # as step divides it
             for grad, part in zip(given, shares([a.size for a in given], self.rank, self.workers)):
-                grad.reshape(-1)[part] *= scale
+                piece = grad.reshape(-1)[part]
+                multiply(np, piece, scale, piece)
         self.optimizer.step((self.rank, self.workers))
         self.optimizer.zero_grad()

@@ -24,12 +24,12 @@ from .clip import clip_grad_norm
 from .config import MODEL_FIELDS, ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, fingerprint, load_text
 from .history import History, Log
-from .optim import SGD, AdamW, Optimizer, param_groups
+from .optim import SGD, AdamW, param_groups
+from .optimizer import Optimizer
 from .parallel import DataParallel, WorkerError, why_not
 from .plot import plot_losses
 from .progress import Report
 from .sample import restore_model, sample_text
-from .schedule import CosineWarmup
 from .signals import Stop
 
 PICTURE = "loss.png"
@@ -111,12 +111,7 @@ class Trainer:
         self.history = History()
         self.step = 0
         self._seconds: deque[float] = deque(maxlen=50)
-        self.schedule = CosineWarmup(
-            config.lr,
-            config.lr / 10 if config.min_lr is None else config.min_lr,
-            config.warmup,
-            config.steps,
-        )
+        self.schedule = config.make_schedule()
 
     def _finish(self) -> None:
         """All that comes after the model."""
@@ -187,12 +182,12 @@ class Trainer:
         trainer._setup(config.merged(changes), text, folder, report, tokenizer)
         trainer.model = model
         trainer._finish()
-        settings = [dict(group) for group in trainer.optimizer.groups]
+        settings = [dict(group) for group in trainer.optimizer.param_groups]
         try:
             trainer.optimizer.load_state_dict(saved.optimizer)
         except ValueError as error:
             raise CheckpointError(f"checkpoint: {file}: {error}") from None
-        for group, own in zip(trainer.optimizer.groups, settings, strict=True):
+        for group, own in zip(trainer.optimizer.param_groups, settings, strict=True):
             group.update(own)  # settings are the config's, which a flag may have changed
         trainer.same_text = saved.meta.get("text") == trainer.text_hash
         trainer.step, trainer.history = step, history

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor.train import SGD, Adam, AdamW, CosineWarmup, clip_grad_norm
+from tinytensor.train import (
+    SGD,
+    Adam,
+    AdamW,
+    CosineWarmup,
+    ExponentialDecay,
+    LinearWarmup,
+    StepDecay,
+    clip_grad_norm,
+    clip_grad_value,
+)
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 
@@ -56,3 +66,40 @@ def test_many_steps(kind: str, dtype: str, rng: np.random.Generator) -> None:
         for p, q in zip(params, torch_params, strict=True):
             np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), **tolerance)
             assert p.dtype == dtype
+
+
+def torch_rates(make: Any, lr: float, steps: int) -> list[float]:
+    """The rates that a scheduler of PyTorch gives its optimiser."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=lr)
+    scheduler, rates = make(optimizer), []
+    for _ in range(steps):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    return rates
+
+
+def test_schedules_give_the_rates_of_pytorchs() -> None:
+    kinds = torch.optim.lr_scheduler
+    cases: list[tuple[Any, Any]] = [
+        (StepDecay(0.3, 7, 0.4), lambda o: kinds.StepLR(o, 7, 0.4)),
+        (StepDecay(0.3, 7), lambda o: kinds.StepLR(o, 7)),
+        (ExponentialDecay(0.3, 0.93), lambda o: kinds.ExponentialLR(o, 0.93)),
+        (CosineWarmup(0.3, 0.01, 0, 40), lambda o: kinds.CosineAnnealingLR(o, 40, 0.01)),
+        (LinearWarmup(0.3, 9), lambda o: kinds.LinearLR(o, 0.1, 1.0, 9)),
+    ]
+    for ours, theirs in cases:
+        expected = torch_rates(theirs, 0.3, 40)
+        assert [ours(step) for step in range(40)] == pytest.approx(expected, rel=1e-9), repr(ours)
+
+
+def test_clipping_by_value(rng: np.random.Generator) -> None:
+    arrays = [rng.normal(size=shape).astype("float32") for shape in SHAPES]
+    params = [tt.zeros(a.shape, requires_grad=True) for a in arrays]
+    torch_params = [torch.zeros(a.shape, requires_grad=True) for a in arrays]
+    for p, q, a in zip(params, torch_params, arrays, strict=True):
+        p.grad, q.grad = tt.tensor(a), torch.tensor(a)
+    clip_grad_value(params, 0.7)
+    torch.nn.utils.clip_grad_value_(torch_params, 0.7)
+    for p, q in zip(params, torch_params, strict=True):
+        np.testing.assert_array_equal(p.grad.numpy(), q.grad.numpy())

@@ -1,4 +1,4 @@
-"""Optimisers: single steps by hand, skipping, groups, state, clipping."""
+"""Optimisers: single steps by hand, skipping, groups, settings, state dicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import tinytensor as tt
 from tinytensor import nn
 from tinytensor.device import Device
 from tinytensor.train import SGD, Adam, AdamW, clip_grad_norm, param_groups
-from tinytensor.train import optim as module
+from tinytensor.train import optimizer as module
 
 
 def leaf(values: Any, dtype: str = "float64") -> tt.Tensor:
@@ -210,7 +210,6 @@ def test_a_state_that_does_not_fit_changes_nothing(spoil: Any, match: str) -> No
         (lambda: SGD([tt.ones(1)]), TypeError, "require gradients"),
         (lambda: SGD([1.0]), TypeError, "float"),
         (lambda: SGD(nn.Linear(1, 1)), TypeError, r"got a Linear; pass model\.parameters\(\)"),
-        (lambda: clip_grad_norm(nn.Linear(1, 1), 1.0), TypeError, r"pass model\.parameters\(\)"),
         (lambda: SGD([leaf([1.0])], lr=-1.0), ValueError, "lr: expected a number >= 0, got -1.0"),
         (lambda: SGD([leaf([1.0])], lr=math.nan), ValueError, "lr"),
         (lambda: SGD([leaf([1.0])], momentum=1.0), ValueError, "momentum"),
@@ -218,24 +217,11 @@ def test_a_state_that_does_not_fit_changes_nothing(spoil: Any, match: str) -> No
         (lambda: AdamW([leaf([1.0])], betas=(0.9, 1.0)), ValueError, "betas"),
         (lambda: AdamW([leaf([1.0])], eps=0.0), ValueError, "eps"),
         (lambda: AdamW([{"params": [leaf([1.0])], "rate": 1}]), ValueError, "rate: AdamW has only"),
-        (lambda: clip_grad_norm([leaf([1.0])], 0.0), ValueError, "max_norm"),
     ],
 )
 def test_bad_settings_are_named(make: Any, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         make()
-
-
-def test_clipping_scales_all_gradients_by_one_factor(device: Device) -> None:
-    p, q, r = (tt.ones(2, 1, requires_grad=True) for _ in range(3))
-    p.grad, q.grad = tt.full((2, 1), 3.0), tt.full((2, 1), 4.0)
-    assert clip_grad_norm([p, q, r, p], math.inf) == pytest.approx(math.sqrt(50))
-    assert p.grad.numpy()[0, 0] == 3.0, "a norm below the limit changes nothing"
-    assert clip_grad_norm(iter([p, q, r]), 1.0) == pytest.approx(math.sqrt(50))
-    np.testing.assert_allclose(p.grad.numpy(), 3 / math.sqrt(50), rtol=1e-5)
-    np.testing.assert_allclose(q.grad.numpy(), 4 / math.sqrt(50), rtol=1e-5)
-    assert r.grad is None
-    assert clip_grad_norm([r], 1.0) == 0.0
 
 
 class _Halved(SGD):
@@ -255,12 +241,133 @@ def test_what_a_subclass_does_to_its_numbers_stays_there() -> None:
         p.grad = tt.ones(2)
         optimizer.step()
         np.testing.assert_array_equal(p.data, [expected, expected])
-    assert optimizer.lr == 1.0 and "seen" not in optimizer.groups[0]
+    assert optimizer.lr == 1.0 and "seen" not in optimizer.param_groups[0]
 
 
 def test_setting_lr_sets_all_groups() -> None:
     optimizer = SGD([{"params": [leaf([1.0])], "lr": 1.0}, {"params": [leaf([1.0])]}], lr=0.5)
-    assert [g["lr"] for g in optimizer.groups] == [1.0, 0.5]
+    assert [g["lr"] for g in optimizer.param_groups] == [1.0, 0.5]
     optimizer.lr = 0.25
-    assert [g["lr"] for g in optimizer.groups] == [0.25, 0.25]
+    assert [g["lr"] for g in optimizer.param_groups] == [0.25, 0.25]
     assert "lr=0.25" in repr(optimizer)
+
+
+# ---- groups and their settings, changed later -----------------------------------------------
+
+
+def test_groups_may_be_changed_and_the_next_step_checks_them() -> None:
+    p, q = leaf([1.0]), leaf([1.0])
+    optimizer = SGD([{"params": p}, {"params": [q], "lr": 0.5}], lr=0.25)
+    for group in optimizer.param_groups:
+        group["lr"] *= np.float32(2)
+    p.grad = q.grad = tt.ones(1, dtype="float64")
+    optimizer.step()
+    assert (p.item(), q.item()) == (0.5, 0.0)
+    assert [type(g["lr"]) for g in optimizer.param_groups] == [float, float]
+    optimizer.param_groups[1]["lr"] = "fast"
+    with pytest.raises(ValueError, match="lr: expected a number >= 0, got 'fast'"):
+        optimizer.step()
+    assert (p.item(), q.item()) == (0.5, 0.0), "nothing is updated then"
+
+
+BAD = [
+    (SGD, "lr", -1.0), (SGD, "lr", math.inf), (SGD, "lr", math.nan), (SGD, "lr", True),
+    (SGD, "lr", np.bool_(True)), (SGD, "lr", "1"), (SGD, "lr", None), (SGD, "lr", 1j),
+    (SGD, "lr", np.ones(1)), (SGD, "lr", [0.1]), (SGD, "lr", 10**400),
+    (SGD, "lr", tt.tensor(0.1, requires_grad=True)),
+    (SGD, "momentum", 1.0), (SGD, "momentum", "a"), (SGD, "momentum", True),
+    (SGD, "weight_decay", -0.1), (SGD, "weight_decay", False), (SGD, "nesterov", 1),
+    (SGD, "nesterov", None), (Adam, "eps", 0.0), (Adam, "eps", "tiny"), (Adam, "betas", 0.9),
+    (Adam, "betas", (0.9,)), (Adam, "betas", (0.9, 1.0)), (Adam, "betas", (True, 0.9)),
+    (Adam, "betas", "ab"), (Adam, "betas", (0.9, math.nan)), (AdamW, "weight_decay", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name", "value"), BAD)
+def test_bad_settings_are_refused_wherever_they_are_set(kind: Any, name: str, value: Any) -> None:
+    p = leaf([1.0])
+    expected = f"^{name}: expected .*, got "
+    with pytest.raises(ValueError, match=expected):
+        kind([p], **{name: value})
+    with pytest.raises(ValueError, match=expected):
+        kind([{"params": [p], name: value}])
+    optimizer = kind([p])
+    with pytest.raises(ValueError, match=expected):
+        optimizer.add_param_group({"params": [leaf([1.0])], name: value})
+    saved = optimizer.state_dict()
+    saved["numbers"]["groups"][0][name] = value
+    with pytest.raises(ValueError, match=expected):
+        optimizer.load_state_dict(saved)
+    if name == "lr":
+        with pytest.raises(ValueError, match=expected):
+            optimizer.lr = value
+    optimizer.step()  # nothing of it has come in
+    optimizer.param_groups[0][name] = value
+    with pytest.raises(ValueError, match=expected):
+        optimizer.step()
+
+
+@pytest.mark.parametrize("half", [
+    np.float32(0.5), np.float64(0.5), np.float16(0.5), np.array(0.5), tt.tensor(0.5), 0.5,
+], ids=repr)  # fmt: skip
+def test_numbers_may_be_numpys(half: Any) -> None:
+    p, q = leaf([1.0], "float32"), leaf([1.0], "float32")
+    steps(SGD([p], lr=half, momentum=half, weight_decay=half, nesterov=np.True_), p, 1.0, 2.0)
+    steps(SGD([q], lr=0.5, momentum=0.5, weight_decay=0.5, nesterov=True), q, 1.0, 2.0)
+    assert p.item() == q.item() and p.dtype == np.float32
+    optimizer = Adam([p], lr=half, betas=[half, half], eps=half, weight_decay=half)
+    expected = {"lr": 0.5, "betas": (0.5, 0.5), "eps": 0.5, "weight_decay": 0.5}
+    assert {k: optimizer.param_groups[0][k] for k in expected} == expected
+    optimizer.lr = np.int64(2)
+    assert optimizer.lr == 2.0 and type(optimizer.param_groups[0]["lr"]) is float
+    optimizer.lr = half
+    assert optimizer.param_groups[0]["lr"] == 0.5
+
+
+def test_a_group_is_added() -> None:
+    p, q = leaf([1.0]), leaf([1.0])
+    optimizer = SGD([p], lr=0.5, momentum=0.5)
+    steps(optimizer, p, 1.0)
+    optimizer.add_param_group({"params": q, "lr": np.float32(0.25)})
+    p.grad = q.grad = tt.ones(1, dtype="float64")
+    optimizer.step()
+    assert (p.item(), q.item()) == (-0.25, 0.75)
+    assert optimizer.state_dict()["numbers"]["steps"] == [2, 1]
+    for bad, error, match in (
+        ({"params": [leaf([1.0]), q]}, ValueError, r"shape \(1,\) is in another group already"),
+        ({"params": [tt.ones(1)]}, TypeError, "require gradients"),
+        ({"params": [leaf([1.0])], "rate": 1}, ValueError, "rate: SGD has only"),
+        ({"params": nn.Linear(1, 1)}, TypeError, "pass model.parameters"),
+        ({"params": iter([])}, ValueError, "the iterator of a group is used up"),
+        ([leaf([1.0])], TypeError, "a 'params' list"),
+    ):
+        with pytest.raises(error, match=match):
+            optimizer.add_param_group(bad)
+    assert len(optimizer.param_groups) == 2
+
+
+def test_groups_without_parameters_are_refused_where_none_has_any() -> None:
+    model = nn.Linear(1, 1)
+    assert len(SGD([{"params": []}, {"params": model.parameters()}]).param_groups) == 2
+    with pytest.raises(ValueError, match="got only empty groups"):
+        SGD([{"params": []}, {"params": ()}])
+    params = model.parameters()
+    with pytest.raises(ValueError, match="the iterator of a group is used up"):
+        SGD([{"params": params}, {"params": params, "lr": 0.1}])
+
+
+def test_gradients_are_forgotten_or_zeroed() -> None:
+    p, q, r = leaf([1.0]), leaf([1.0]), leaf([1.0])
+    optimizer = SGD([p, q, r], lr=0.5, momentum=0.5)
+    shared = tt.ones(1, dtype="float64")
+    p.grad = q.grad = shared
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad is q.grad is shared and shared.item() == 0.0 and r.grad is None
+    optimizer.step()
+    assert (p.item(), q.item(), r.item()) == (0.25, 0.25, 1.0), "the momentum goes on"
+    (p * p).sum().backward(create_graph=True)
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad.item() == 0.0 and not p.grad.requires_grad
+    optimizer.zero_grad(set_to_none=True)
+    assert p.grad is q.grad is None

@@ -132,7 +132,7 @@ def test_what_is_loaded_between_steps_counts_everywhere(rng: np.random.Generator
                 m.load_state_dict({**model_state, **new})
                 if turn == 1:
                     o.load_state_dict(optimizer_state)
-                o.groups[0]["weight_decay"] = 0.5
+                o.param_groups[0]["weight_decay"] = 0.5
         m.table.data = m.table.data * 2.0  # an array of its own, on the shared one's place
         reference.table.data = m.table.data.copy()
         same(shared_step(parallel, x, y), step(reference, one, x, y), 1e-6)

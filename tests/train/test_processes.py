@@ -220,7 +220,7 @@ def test_memory_is_shared_until_the_end_only(rng: np.random.Generator) -> None:
         parallel.reduce()
         threads = {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"}
         assert threads <= {*range(1, max(1, cores() // 2) + 1)}
-    state = [array for p in model.parameters() for array in optimizer.state[id(p)].values()]
+    state = [array for p in model.parameters() for array in optimizer.state[p].values()]
     arrays = [a for a in state if isinstance(a, np.ndarray)]
     arrays += [a for p in model.parameters() for a in (p.data, p.grad.data)]
     assert all(a.flags.owndata for a in arrays) and len(arrays) == 4 * len(weights(model))

@@ -49,7 +49,7 @@ def whole(trainer: Trainer) -> dict[str, Any]:
 @pytest.mark.parametrize("model", SMALL)
 @pytest.mark.parametrize("settings", [
     {"dropout": 0.3, "accumulate": 2, "eval_every": 4, "eval_batches": 2},
-    {"optimizer": "sgd", "eval_every": 5, "clip": 0.0},
+    {"optimizer": "sgd", "eval_every": 5, "clip": 0.0, "schedule": "step", "lr_step": 2},
 ])  # fmt: skip
 def test_an_interrupted_run_is_the_unbroken_one(
     tmp_path: Path, model: str, settings: dict[str, Any]
@@ -273,7 +273,7 @@ def test_a_run_on_another_device_saves_host_arrays(
 def test_settings_that_cannot_be_are_one_line() -> None:
     for settings, match in [
         ({"n_embd": 9}, "n_embd: expected a multiple of n_head = 2, got 9"),
-        ({"n_hidden": 9}, "n_hidden: GPTConfig has only"),
+        ({"n_hidden": 9}, "n_hidden: model gpt has none, only"),
     ]:
         with pytest.raises(ConfigError, match=match):
             Trainer(config(**settings), TEXT)
