@@ -2,10 +2,11 @@
 
 How attributes are found
     Nothing is registered. An attribute whose value is a :class:`Parameter` is a parameter, one
-    whose value is a :class:`Module` is a child; plain lists, tuples and dicts are looked into. So
-    ``self.blocks = [Block() for _ in range(4)]`` works, a list may grow later, and forgetting
-    ``super().__init__()`` does no harm. Order is the order of assignment; names are paths such as
-    ``"blocks.0.attn.weight"``.
+    whose value is a :class:`Module` is a child; lists, tuples, deques, dicts and dataclasses are
+    looked into. So ``self.blocks = [Block() for _ in range(4)]`` works, a list may grow later, and
+    forgetting ``super().__init__()`` does no harm. Order is the order of assignment; names are
+    paths such as ``"blocks.0.attn.weight"``. What would give two parameters one name, or one no
+    name that stays (in a set), is refused: see :mod:`.parts`.
 
 Tied weights
     One Parameter reachable under two names (``head.weight = embedding.weight``) is one parameter:
@@ -15,7 +16,7 @@ Tied weights
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ from ..scope import Scope
 from ..tensor import Tensor
 from ..thread_state import local
 from .hooks import ModuleHooks
+from .parts import check_attribute, check_class, parts, way_into
 from .state import LoadResult, load
 from .summary import describe
 
@@ -76,6 +78,10 @@ class Module:
     ] = {}  # name -> is it saved; becomes the instance's own on first use
     _hooks: ModuleHooks | None = None
     _name: str | None = None  # attribute name in the module that calls it, found on the first call
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_class(cls)
 
     # ---- calling -------------------------------------------------------------------------------
 
@@ -143,8 +149,12 @@ class Module:
                 f"{type(self).__name__}.{name}: is a buffer, expected a Tensor or None, got "
                 f"{type(value).__name__}"
             )
-        if isinstance(value, Module):
-            value.__dict__.pop("_name", None)
+        if way_into(type(value)) is not None:
+            check_attribute(self, name, value)
+            if isinstance(value, Module):
+                value.__dict__.pop("_name", None)
+            elif isinstance(value, Parameter) and name in self._buffers:  # no longer a buffer
+                self.__dict__["_buffers"] = {k: v for k, v in self._buffers.items() if k != name}
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -192,10 +202,13 @@ class Module:
 
     # ---- walking -------------------------------------------------------------------------------
 
+    def _places(self) -> Iterable[tuple[str, Any]]:
+        """Where own parameters and children may be: (attribute, value); containers add to it."""
+        return self.__dict__.items()
+
     def _members(self) -> Iterator[tuple[str, Parameter | Module]]:
-        """Own parameters and children with their names; containers override it."""
-        for name, value in self.__dict__.items():
-            yield from _parts(name, value)
+        """Own parameters and children with their names."""
+        return parts(self, self._places())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """(name, module) of the direct children."""
@@ -363,18 +376,6 @@ class Module:
 
     def __repr__(self) -> str:
         return describe(self)
-
-
-def _parts(name: str, value: Any) -> Iterator[tuple[str, Parameter | Module]]:
-    """Parameters and modules in an attribute's value, looking into lists, tuples and dicts."""
-    if isinstance(value, (Parameter, Module)):
-        yield name, value
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value):
-            yield from _parts(f"{name}.{i}", item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _parts(f"{name}.{key}", item)
 
 
 def _walk(
