@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..creation import zeros_like
 from ..hooks import RemovableHandle
 from ..scope import Scope
 from ..tensor import Tensor
@@ -101,22 +102,38 @@ class Module:
         """Compute the module's output; every module that is called defines it."""
         raise TypeError(f"{type(self).__name__} cannot be called: it defines no forward(self, ...)")
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, args)`` before each forward; it may return other arguments."""
-        return ModuleHooks.add(self._own_hooks().before, hook)
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args)`` before each forward; it may return other arguments.
 
-    def register_forward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after each forward; it may return another output."""
-        return ModuleHooks.add(self._own_hooks().after, hook)
+        ``with_kwargs``: call ``hook(module, args, kwargs)``, which sees what is given by keyword
+        too, and may return (args, kwargs). ``prepend``: before the hooks that are there already.
+        """
+        hooks = self._own_hooks()
+        return hooks.add(hooks.before, hook, (hook, with_kwargs), prepend)
 
-    def register_full_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after each forward; it may return another output.
+
+        ``with_kwargs``: ``hook(module, args, kwargs, output)``. ``prepend``: before the others.
+        """
+        hooks = self._own_hooks()
+        return hooks.add(hooks.after, hook, (hook, with_kwargs), prepend)
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` in backward through each forward.
 
         Both are tuples with the gradient of each tensor, in order, that requires gradients among
-        the positional arguments and in the output; None where no gradient came. The hook may
-        return other input gradients.
+        the arguments (those given by keyword last) and in the output; None where no gradient came.
+        The hook may return other input gradients. ``prepend``: before the others.
         """
-        return ModuleHooks.add(self._own_hooks().backward, hook)
+        hooks = self._own_hooks()
+        return hooks.add(hooks.backward, hook, hook, prepend)
 
     def _own_hooks(self) -> ModuleHooks:
         if self._hooks is None:
@@ -305,10 +322,13 @@ class Module:
         """Set evaluation mode: dropout does nothing."""
         return self.train(False)
 
-    def zero_grad(self) -> None:
-        """Forget all gradients (they become None)."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients: they become None, or zeros where ``set_to_none`` is False."""
         for param in self.parameters():
-            param.grad = None
+            if set_to_none or param.grad is None:
+                param.grad = None
+            else:
+                param.grad = zeros_like(param.grad)
 
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
         """Freeze (False) or unfreeze all parameters; returns the module."""

@@ -1,10 +1,11 @@
 """Where the parameters and modules of a module are, and what each is called.
 
-A part (a parameter or a module) has a name: the way to it from its module, joined by dots. The steps
-are an attribute, a position in a list, tuple or deque, a key of a dict, a field of a dataclass.
-Names are what state dicts, optimiser groups and checkpoints go by, so each belongs to one part only:
-keys that would break that are refused, and so are parts where they have no name that stays, such as
-in a set. Attributes are checked when they are set; what grows later, whenever the parts are listed.
+A part (a parameter or a module) has a name: the way to it from its module, joined by dots. The
+steps are an attribute, a position in a list, tuple or deque, a key of a dict, a field of a
+dataclass. Names are what state dicts, optimiser groups and checkpoints go by, so each belongs to
+one part only: keys that would break that are refused, and so are parts where they have no name that
+stays, such as in a set. Attributes are checked when they are set; what grows later, whenever the
+parts are listed.
 """
 
 from __future__ import annotations
@@ -140,10 +141,10 @@ def _refuse_nameless(module: Module, nameless: Nameless) -> None:
     known = _all_below(module) if nameless else set()
     for place, kind, part in nameless:
         if id(part) not in known:
+            owner, what = type(module).__name__, type(part).__name__
             raise TypeError(
-                f"{type(module).__name__}.{place}: holds a {type(part).__name__} in a {kind}, where "
-                "it has no name to be trained and saved under; use a list or a dict, or first make "
-                "it an attribute too"
+                f"{owner}.{place}: holds a {what} in a {kind}, where it has no name to be trained "
+                "and saved under; use a list or a dict, or first make it an attribute too"
             )
 
 

@@ -172,6 +172,12 @@ def test_modes_zero_grad_freezing_and_apply() -> None:
     assert all(p.grad is not None for p in net.parameters())
     net.zero_grad()
     assert all(p.grad is None for p in net.parameters())
+    net(tt.ones((1, 2))).sum().backward()
+    net.a.bias.grad = None
+    net.zero_grad(set_to_none=False)
+    assert net.a.bias.grad is None and net.scale.grad is not None
+    assert all(not values_of(p.grad).any() for p in net.parameters() if p is not net.a.bias)
+    net.zero_grad()
     assert net.eval() is net and not any(m.training for m in net.modules())
     assert all(m.training for m in net.train().modules())
     net.a.requires_grad_(False)
