@@ -25,9 +25,10 @@ def check_size(name: str, value: Any) -> int:
 
 
 def check_probability(name: str, value: float) -> float:
-    """``value`` as a float in [0, 1), or a ValueError that names the argument."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < 1.0:
-        raise ValueError(f"{name}: expected a probability in [0, 1), got {value!r}")
+    """``value`` as a float in [0, 1], or a ValueError that names the argument."""
+    number = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, bool) or not number or not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name}: expected a probability in [0, 1], got {value!r}")
     return float(value)
 
 
@@ -184,7 +185,7 @@ class LayerNorm(Module):
 class Dropout(Module):
     """In training, zero each entry with probability ``p`` and scale the rest by 1 / (1 - p).
 
-    Draws from the generator named "dropout"; does nothing in evaluation mode.
+    Draws from the generator named "dropout"; does nothing in evaluation mode. With p = 1 all is 0.
     """
 
     def __init__(self, p: float = 0.5):

@@ -153,9 +153,13 @@ def test_dropout_scales_in_training_and_rests_in_evaluation(device: Device) -> N
     assert layer(x) is x
     nn.Dropout(0.0)(x)
     assert tt.random.state() == state, "evaluation must not draw"
-    for bad in (-0.1, 1.0, 1.5, "x", True):
-        with pytest.raises(ValueError, match=r"p: expected a probability in \[0, 1\)"):
+    for bad in (-0.1, 1.01, math.nan, "x", True):
+        with pytest.raises(ValueError, match=r"p: expected a probability in \[0, 1\]"):
             nn.Dropout(bad)  # type: ignore[arg-type]
+    assert nn.Dropout(np.float32(0.5)).p == 0.5 and type(nn.Dropout(np.float64(0)).p) is float
+    layer = nn.Dropout(1.0)
+    assert not values_of(layer(x)).any()
+    assert layer.eval()(x) is x
 
 
 def test_dropout_follows_its_generator_and_masks_the_gradient() -> None:

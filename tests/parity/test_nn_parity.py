@@ -235,6 +235,32 @@ def test_recurrent(
     compare_gradients(outputs, [x, *states], rng, ours, theirs)
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_dropout_of_everything(training: bool, rng: np.random.Generator) -> None:
+    """With probability 1 nothing is left to chance, so whole layers can be compared."""
+    x = pair(rng, 2, 5, 6)
+    attention = torch.nn.MultiheadAttention(6, 2, dropout=1.0, batch_first=True)
+    block = {"dropout": 1.0, "norm_first": False}
+    for ours, theirs in (
+        (nn.Dropout(1.0), torch.nn.Dropout(1.0)),
+        (nn.MultiHeadAttention(6, 2, dropout=1.0), attention),
+        (nn.LSTM(6, 4, 2, dropout=1.0), torch.nn.LSTM(6, 4, 2, dropout=1.0)),
+        (nn.RNN(6, 4, 3, dropout=1.0), torch.nn.RNN(6, 4, 3, dropout=1.0)),
+        (
+            nn.TransformerBlock(6, 2, 8, activation="relu", **block),
+            torch.nn.TransformerEncoderLayer(6, 2, 8, batch_first=True, **block),
+        ),
+    ):
+        same_weights(ours.train(training), theirs.train(training), rng)
+        a = ours(x[0])
+        b = theirs(x[1], x[1], x[1]) if theirs is attention else theirs(x[1])
+        if theirs is attention or isinstance(theirs, torch.nn.RNNBase):
+            b = b[0]
+        a = a[0] if isinstance(a, tuple) else a
+        x[0].grad = x[1].grad = None
+        compare_gradients([(a, b)], [x], rng)
+
+
 def test_cross_entropy_puts_classes_last(rng: np.random.Generator) -> None:
     x = pair(rng, 2, 4, 5)
     target = np.array([[0, 4, -100, 2], [1, 1, 3, -100]])
