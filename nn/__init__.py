@@ -98,6 +98,7 @@ from .positions import LearnedPositions, SinusoidalPositions, sinusoids
 from .recurrent import LSTM, RNN
 from .state import LoadResult
 from .transformer import FeedForward, TransformerBlock
+from .weights import load_weights
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -192,6 +193,7 @@ __all__ = [
     "init",
     "kl_div",
     "l1_loss",
+    "load_weights",
     "merge_heads",
     "mse_loss",
     "nll_loss",

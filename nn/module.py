@@ -272,21 +272,23 @@ class Module:
         return (param for _, param in self.named_parameters(recurse=recurse))
 
     def named_buffers(
-        self, prefix: str = "", recurse: bool = True, persistent_only: bool = False
+        self,
+        prefix: str = "",
+        recurse: bool = True,
+        persistent_only: bool = False,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Tensor]]:
-        """(path, tensor) of all buffers, each once."""
+        """(path, tensor) of all buffers, each once unless ``remove_duplicate`` is False."""
         seen: set[int] = set()
-        owners = self.named_modules(prefix) if recurse else [(prefix, self)]
+        owners = self.named_modules(prefix, remove_duplicate) if recurse else [(prefix, self)]
         for path, module in owners:
             for name, persistent in module._buffers.items():
                 value = module.__dict__.get(name)
-                if (
-                    value is not None
-                    and id(value) not in seen
-                    and (persistent or not persistent_only)
-                ):
+                if value is None or id(value) in seen or (persistent_only and not persistent):
+                    continue
+                if remove_duplicate:
                     seen.add(id(value))
-                    yield (f"{path}.{name}" if path else name), value
+                yield (f"{path}.{name}" if path else name), value
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """All buffers."""
@@ -378,11 +380,11 @@ class Module:
         """Copy the arrays of ``state`` into the parameters and buffers.
 
         Values may be NumPy arrays, Tensors or PyTorch tensors, as in a PyTorch state dict: both
-        names of a tied parameter may be there (with equal values). Nothing is shared with
-        ``state`` afterwards. The dtypes of the module are kept.
+        names of a tied parameter may be there (with equal values), and bfloat16. Nothing is shared
+        with ``state`` afterwards. The dtypes of the module are kept.
 
         Args:
-            state: name -> array.
+            state: name -> array; :func:`~tinytensor.nn.load_weights` reads one from a file.
             strict: False allows names that are missing on either side.
 
         Returns:

@@ -347,6 +347,33 @@ def test_loading_leaves_no_shared_memory(rng: np.random.Generator) -> None:
     theirs.load_state_dict({k: torch.from_numpy(v) for k, v in ours.state_dict().items()})
 
 
+@pytest.mark.parametrize(
+    "kind", ["bfloat16", "float16", "float64", "float8_e4m3fn", "float8_e5m2", "int8", "strided"]
+)
+def test_state_dicts_of_every_dtype_load(kind: str) -> None:
+    theirs, ours = torch.nn.Linear(2, 3), nn.Linear(2, 3)
+    if kind == "strided":
+        state = {k: torch.stack([v, v], -1)[..., 0].flip(0) for k, v in theirs.state_dict().items()}
+    else:
+        state = {k: v.to(getattr(torch, kind)) for k, v in theirs.state_dict().items()}
+    ours.load_state_dict(state)
+    for name, value in state.items():
+        want = value.float().numpy()
+        np.testing.assert_array_equal(values_of(ours.get_parameter(name)), want)
+    if value.is_floating_point():
+        ours.load_state_dict({k: v.requires_grad_() for k, v in state.items()})
+
+
+def test_files_written_by_pytorch_load(tmp_path: Any) -> None:
+    from safetensors.torch import save_file
+
+    theirs = torch.nn.Linear(2, 3).bfloat16()
+    save_file(theirs.state_dict(), tmp_path / "theirs.safetensors")
+    ours = nn.Linear(2, 3)
+    ours.load_state_dict(nn.load_weights(tmp_path / "theirs.safetensors"))
+    np.testing.assert_array_equal(values_of(ours.weight), theirs.weight.detach().float().numpy())
+
+
 def test_initial_spread_matches(rng: np.random.Generator) -> None:
     # wide enough for the largest of a parameter's elements to be near the bound of its distribution
     torch.manual_seed(0)
