@@ -28,7 +28,8 @@ from ..scope import Scope
 from ..tensor import Tensor
 from ..thread_state import local
 from .hooks import ModuleHooks
-from .parts import check_attribute, check_class, parts, way_into
+from .parts import check_attribute, check_class, parts, walk, way_into
+from .placement import move
 from .state import LoadResult, load
 from .summary import describe
 
@@ -242,7 +243,7 @@ class Module:
 
         A module reachable under several names comes once, unless ``remove_duplicate`` is False.
         """
-        return _walk(self, prefix, set(), remove_duplicate)
+        return walk(self, prefix, set(), remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
         """This module and all below."""
@@ -352,17 +353,11 @@ class Module:
 
         Args:
             targets: a device or its name ("cuda"), a dtype or its name ("float64"), or both.
+
+        Raises:
+            TypeError: a dtype that is no floating one; nothing has changed.
         """
-        for target in targets:
-            for tensor in [*self.parameters(), *self.buffers()]:
-                moved = tensor.detach().to(target)
-                if moved.dtype != tensor.dtype and not np.issubdtype(tensor.dtype, np.floating):
-                    continue
-                grad = tensor.grad
-                tensor.data = moved.data
-                tensor.bump_version()
-                if grad is not None:
-                    tensor.grad = grad.detach().to(target)
+        move(self, targets)
         return self
 
     # ---- saving and loading --------------------------------------------------------------------
@@ -398,19 +393,6 @@ class Module:
 
     def __repr__(self) -> str:
         return describe(self)
-
-
-def _walk(
-    module: Module, path: str, seen: set[int], remove_duplicate: bool
-) -> Iterator[tuple[str, Module]]:
-    if id(module) in seen:
-        return
-    seen.add(id(module))
-    yield path, module
-    for name, child in module.named_children():
-        yield from _walk(child, f"{path}.{name}" if path else name, seen, remove_duplicate)
-    if not remove_duplicate:
-        seen.discard(id(module))  # only a module inside itself is left out
 
 
 @contextmanager

@@ -217,3 +217,17 @@ def check_class(cls: type[Module]) -> None:
                 f"{cls.__name__}.{name}: a parameter or module in the class itself belongs to no "
                 "module and would not be found; make it in __init__, as an attribute of self"
             )
+
+
+def walk(
+    module: Module, path: str, seen: set[int], remove_duplicate: bool
+) -> Iterator[tuple[str, Module]]:
+    """(path, module) of a module and all below it; see :meth:`Module.named_modules`."""
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    yield path, module
+    for name, child in module.named_children():
+        yield from walk(child, f"{path}.{name}" if path else name, seen, remove_duplicate)
+    if not remove_duplicate:
+        seen.discard(id(module))  # only a module inside itself is left out

@@ -39,10 +39,18 @@ def load(module: Module, state: Mapping[str, Any], strict: bool) -> LoadResult:
     for name, tensor in named:
         names_of.setdefault(id(tensor), []).append(name)
 
-    given = {_own_name(module, key, targets): (key, value) for key, value in state.items()}
-    unexpected = [key for name, (key, _) in given.items() if name not in targets]
+    given: dict[str, tuple[str, Any]] = {}
+    unexpected: list[str] = []
     missing: list[str] = []
     misfits: list[str] = []
+    for key, value in state.items():
+        name = _own_name(module, key, targets)
+        if name not in targets:
+            unexpected.append(key)
+        elif name in given:
+            misfits.append(f"{given[name][0]} and {key}: both are {name} here")
+        else:
+            given[name] = (key, value)
     writes: list[tuple[Tensor, np.ndarray]] = []
     for names in names_of.values():
         present = [name for name in names if name in given]

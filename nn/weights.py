@@ -43,7 +43,7 @@ def load_weights(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         else:
             raise ValueError(
                 f"path: {name} in {path} is {kind}, which NumPy does not have; with PyTorch, write "
-                "{k: v.float() for k, v in safetensors.torch.load_file(path).items()}, and multiply "
-                "by the scales that such files may have beside"
+                "{k: v.float() for k, v in safetensors.torch.load_file(path).items()}, and apply "
+                "the scales that such files may hold beside"
             )
     return arrays

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -369,6 +370,7 @@ class Tensor(Operators, NumpyProtocols):
             raise RuntimeError("deepcopy: only leaf tensors can be copied; use .detach() first")
         out = make(self.data.copy(), kind=type(self))
         memo[id(self)] = out
+        out.hooks = deepcopy(self.hooks, memo)
         out.tracked = self.tracked
         out._name = self._name
         if self.grad is not None:
@@ -380,6 +382,8 @@ class Tensor(Operators, NumpyProtocols):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.node is not None:
             raise RuntimeError("pickle: only leaf tensors can be pickled; use .detach() first")
+        if self.hooks:
+            warnings.warn("pickle: the hooks of a tensor are left out", stacklevel=2)
         host = self.device.to_host(self.data)
         return _unpickle, (type(self), host, self.requires_grad, self.device.name, self._name)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -215,6 +217,17 @@ def test_to_changes_dtype_in_place_and_leaves_integers() -> None:
     assert weight.grad is not None and weight.grad.dtype == np.float64
     assert net.ids.dtype == np.int64 and net.table.dtype == np.float64
     assert net(tt.ones((1, 1), dtype="float64")).dtype == np.float64
+
+
+@pytest.mark.parametrize("target", ["int64", np.int32, bool, np.dtype("uint8")])
+def test_to_takes_floating_dtypes_only(target: Any) -> None:
+    net = Net()
+    before = net.state_dict()
+    with pytest.raises(TypeError, match="to: expected a device or a floating dtype.*got"):
+        net.to("float64", target)
+    for name, value in net.state_dict().items():
+        assert value.dtype == np.float32
+        np.testing.assert_array_equal(value, before[name])
 
 
 def test_to_a_device_and_back(other_device: Device) -> None:
