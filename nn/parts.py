@@ -2,10 +2,10 @@
 
 A part (a parameter or a module) has a name: the way to it from its module, joined by dots. The
 steps are an attribute, a position in a list, tuple or deque, a key of a dict, a field of a
-dataclass. Names are what state dicts, optimiser groups and checkpoints go by, so each belongs to
-one part only: keys that would break that are refused, and so are parts where they have no name that
-stays, such as in a set. Attributes are checked when they are set; what grows later, whenever the
-parts are listed.
+dataclass or namespace. Names are what state dicts, optimiser groups and checkpoints go by, so each
+belongs to one part only: keys that would break that are refused, and so are parts where they have
+no name that stays, such as in a set. Attributes are checked when they are set; what grows later,
+whenever the parts are listed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import UserDict, UserList, deque
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from types import GeneratorType, MappingProxyType
+from types import GeneratorType, MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +38,10 @@ def _by_key(value: Any) -> Iterable[tuple[Any, Any]]:
     return value.items()
 
 
+def _by_attribute(value: Any) -> Iterable[tuple[Any, Any]]:
+    return vars(value).items()
+
+
 def _without_names(value: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(value, np.ndarray):
         value = value.flat if value.dtype.hasobject else ()
@@ -52,14 +56,13 @@ def _only_once(value: Any) -> Iterable[tuple[Any, Any]]:
 _WAYS: tuple[tuple[tuple[type, ...], Look], ...] = (
     ((list, tuple, deque, UserList), enumerate),
     ((dict, UserDict, MappingProxyType), _by_key),
+    ((SimpleNamespace,), _by_attribute),
     ((set, frozenset, KeysView, ValuesView, ItemsView, np.ndarray), _without_names),
     ((GeneratorType, map, filter, zip), _only_once),
 )
 
 
-@lru_cache(maxsize=1024)
-def way_into(kind: type) -> Look | None:
-    """How to go through a value of a type, as (step, item) pairs; None where no parts can be."""
+def _way_into(kind: type) -> Look | None:
     from .module import Module, Parameter
 
     if issubclass(kind, (Parameter, Module)):
@@ -71,6 +74,10 @@ def way_into(kind: type) -> Look | None:
         names = [field.name for field in fields(kind)]
         return lambda value: [(name, getattr(value, name, None)) for name in names]
     return None
+
+
+#: how to go through a value of a type, as (step, item) pairs; None where no parts can be
+way_into: Callable[[type], Look | None] = lru_cache(maxsize=1024)(_way_into)
 
 
 def parts(
@@ -96,8 +103,16 @@ def parts(
 
 
 def _inside(
-    owner: type, path: str, value: Any, look: Look, nameless: Nameless
+    owner: type,
+    path: str,
+    value: Any,
+    look: Look,
+    nameless: Nameless,
+    outer: tuple[int, ...] = (),  # the ids of what ``value`` lies in, which may lie in it too
 ) -> Iterator[tuple[str, Parameter | Module]]:
+    if id(value) in outer:
+        return
+    outer = (*outer, id(value))
     if look is _only_once:
         raise TypeError(
             f"{owner.__name__}.{path}: a {type(value).__name__} can be gone through only once, so "
@@ -110,7 +125,10 @@ def _inside(
             continue
         name = f"{path}.{step!s}"
         found: Iterable[tuple[str, Parameter | Module]]
-        found = ((name, item),) if deeper is _part else _inside(owner, name, item, deeper, nameless)
+        if deeper is _part:
+            found = ((name, item),)
+        else:
+            found = _inside(owner, name, item, deeper, nameless, outer)
         if look is _without_names:
             nameless += ((path, type(value).__name__, part) for _, part in found)
             continue

@@ -215,9 +215,7 @@ def test_aliases_rename_what_a_module_loads() -> None:
     assert list(net.state_dict()) == ["layers.0.weight", "layers.1.weight"]
     with pytest.raises(ValueError, match=r"unexpected in the state: model\.nothing"):
         net.load_state_dict({**net.state_dict(), "model.nothing": [1.0]})
-    with pytest.raises(
-        ValueError, match=r"0\.weight and model\.layers\.0\.kernel: both are"
-    ):
+    with pytest.raises(ValueError, match=r"0\.weight and model\.layers\.0\.kernel: both are"):
         net.load_state_dict({**net.state_dict(), "model.layers.0.kernel": [7.0]}, strict=False)
     result = net.load_state_dict({"model.rest": [1.0], "rest": [1.0]}, strict=False)
     assert result.unexpected_keys == ["model.rest", "rest"]

@@ -7,7 +7,7 @@ import pickle
 from collections import OrderedDict, UserDict, UserList, deque, namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -158,6 +158,7 @@ ORDERED: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "namedtuple": (lambda: Pair(param(), [param()]), ["d.0", "d.1.0"]),
     "dataclass": (lambda: Cell("k", param(), [3, param()]), ["d.w", "d.more.1"]),
     "slots": (lambda: [Frozen({"a": param()})], ["d.0.w.a"]),
+    "namespace": (lambda: SimpleNamespace(a=param(), b=[param()]), ["d.a", "d.b.0"]),
     "tuple in dict": (lambda: {"a": (param(), {"b": param()}), 7: 1}, ["d.a.0", "d.a.1.b"]),
     "tuple as key": (lambda: {(0, 1): param()}, ["d.(0, 1)"]),
 }
@@ -176,6 +177,13 @@ def test_ordered_containers_are_searched(kind: str) -> None:
             assert names(other) == expected and [p.item() for p in other.parameters()] == [
                 v.item() for v in state.values()
             ]
+
+
+def test_what_holds_itself_is_searched_once() -> None:
+    child = Cell("leaf", param())
+    root = Cell("root", param(), [child])
+    child.more += [root, child.more]
+    assert names(Holder(root)) == ["d.w", "d.more.0.w"]
 
 
 WITHOUT_NAMES: dict[str, Callable[[], Any]] = {
