@@ -39,7 +39,7 @@ class ModelConfig:
     block_size: int = 64
 
     def __post_init__(self) -> None:
-        """Check each field by its type.
+        """Check each field by its type; NumPy's numbers become Python's, fit for JSON.
 
         Raises:
             ValueError: the message names the field, what came and what was expected.
@@ -47,11 +47,11 @@ class ModelConfig:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type == "int":
-                check_size(field.name, value)
+                object.__setattr__(self, field.name, check_size(field.name, value))
             elif field.type == "bool" and not isinstance(value, bool):
                 raise ValueError(f"{field.name}: expected True or False, got {value!r}")
             elif field.name == "dropout":
-                check_probability(field.name, value)
+                object.__setattr__(self, field.name, check_probability(field.name, value))
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as a dict of plain values, fit for JSON."""

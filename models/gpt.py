@@ -29,7 +29,7 @@ from ..nn import (
     merge_heads,
     split_heads,
 )
-from ..nn.layers import ACTIVATIONS
+from ..nn.activations import ACTIVATIONS
 from ..nn.state import check_state
 from ..tensor import Tensor, make
 from .base import LanguageModel, ModelConfig

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, overload
 
 from .module import Module
+from .parts import holds_parts
 
 
 class _Container(Module):
@@ -18,9 +19,15 @@ class _Container(Module):
         for key, module in items:
             self._put(key, module)
 
-    def _put(self, key: str, module: Module) -> None:
+    def _put(self, key: str, module: Any) -> None:
         if not isinstance(key, str) or not key or "." in key:
             raise ValueError(f"key: expected a name without dots, got {key!r}")
+        own = self.__dict__.get(key)
+        if key in self._buffers or (own is not None and holds_parts(type(self), key, own)):
+            raise ValueError(
+                f"key: {type(self).__name__} has an attribute {key!r} with parameters, modules or "
+                "a buffer; choose another name"
+            )
         if not isinstance(module, Module):
             raise TypeError(
                 f"{type(self).__name__}[{key!r}]: expected a Module, got {_named(module)}"
@@ -28,11 +35,32 @@ class _Container(Module):
         module.__dict__.pop("_name", None)
         self._items[key] = module
 
-    def _members(self) -> Iterator[tuple[str, Any]]:
+    def _places(self) -> Iterator[tuple[str, Any]]:
         yield from self._items.items()
-        for name, value in super()._members():  # a subclass may have attributes of its own
-            if not name.startswith("_items."):
+        for name, value in self.__dict__.items():  # a subclass may have attributes of its own
+            if name != "_items":
+                self._check_attribute(name, value)
                 yield name, value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._check_attribute(name, value)
+        super().__setattr__(name, value)
+
+    def _check_attribute(self, name: str, value: Any) -> None:
+        if name in self.__dict__.get("_items", ()) and holds_parts(type(self), name, value):
+            raise ValueError(
+                f"{type(self).__name__}.{name}: one of the modules in it is called {name!r}; "
+                "call the attribute something else"
+            )
+
+    def _check_name(self, name: str) -> None:
+        super()._check_name(name)
+        if name in self._items:
+            raise ValueError(f"name: {type(self).__name__} already has a module {name!r}")
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Put a module in, under ``name``, as if it had been given when this was made."""
+        self._put(name, module)
 
     def __len__(self) -> int:
         return len(self._items)
@@ -139,8 +167,15 @@ class Sequential(_Container):
         return iter(list(self._items.values()))
 
     def append(self, module: Module) -> Sequential:
-        """Add a module at the end; returns the Sequential."""
-        self._put(str(len(self)), module)
+        """Add a module at the end, named by its position; returns the Sequential.
+
+        Raises:
+            ValueError: another module has that name, which only those made of a dict can have.
+        """
+        name = str(len(self))
+        if name in self._items:
+            raise ValueError(f"append: Sequential already has a module {name!r}; use add_module")
+        self._put(name, module)
         return self
 
 

@@ -16,35 +16,66 @@ Hook = Callable[..., Any]
 
 
 class ModuleHooks:
-    """The hooks of one module, by kind and handle; see the ``register_...`` methods of Module."""
+    """The hooks of one module, by kind and handle; see the ``register_...`` methods of Module.
+
+    ``before`` and ``after`` hold pairs of a hook and whether it takes the keyword arguments.
+    """
 
     def __init__(self) -> None:
-        self.before: dict[Any, Hook] = {}
-        self.after: dict[Any, Hook] = {}
+        self.before: dict[Any, tuple[Hook, bool]] = {}
+        self.after: dict[Any, tuple[Hook, bool]] = {}
         self.backward: dict[Any, Hook] = {}
 
     @staticmethod
-    def add(hooks: dict[Any, Hook], hook: Hook) -> RemovableHandle:
-        """Put one in; the handle takes it out again."""
+    def add(hooks: dict[Any, Any], hook: Hook, entry: Any, prepend: bool) -> RemovableHandle:
+        """Put ``entry``, made of ``hook``, last or first; the handle takes it out again."""
         if not callable(hook):
             raise TypeError(f"hook: expected a function, got {type(hook).__name__}")
-        return RemovableHandle(hooks, hook)
+        others = dict(hooks) if prepend else {}
+        handle = RemovableHandle(hooks, entry)
+        for key, other in others.items():  # to the end
+            del hooks[key]
+            hooks[key] = other
+        return handle
 
     def call(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``module.forward`` with everything around it."""
-        for hook in tuple(self.before.values()):
-            changed = hook(module, args)
-            if changed is not None:
+        for hook, with_kwargs in tuple(self.before.values()):
+            changed = hook(module, args, kwargs) if with_kwargs else hook(module, args)
+            if changed is None:
+                continue
+            if with_kwargs:
+                args, kwargs = _args_and_kwargs(hook, changed)
+            else:
                 args = changed if isinstance(changed, tuple) else (changed,)
         watch = _Backward(self.backward, module) if self.backward else None
         if watch is not None:
-            args = watch.inputs(args)
+            args, kwargs = watch.inputs(args, kwargs)
         result = module.forward(*args, **kwargs)
-        for hook in tuple(self.after.values()):
-            changed = hook(module, args, result)
+        for hook, with_kwargs in tuple(self.after.values()):
+            given = (args, kwargs) if with_kwargs else (args,)
+            changed = hook(module, *given, result)
             if changed is not None:
                 result = changed
         return result if watch is None else watch.outputs(result)
+
+
+def _args_and_kwargs(hook: Hook, changed: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a hook before forward returned, where it was registered with the keyword arguments."""
+    if (
+        isinstance(changed, tuple)
+        and len(changed) == 2
+        and isinstance(changed[0], tuple)
+        and isinstance(changed[1], dict)
+    ):
+        return changed
+    got = type(changed).__name__
+    if isinstance(changed, tuple):
+        got = f"a tuple of {', '.join(type(part).__name__ for part in changed) or 'nothing'}"
+    raise TypeError(
+        f"forward pre-hook {getattr(hook, '__name__', hook)!r}: with_kwargs=True expects None or "
+        f"(args, kwargs), a tuple and a dict, to be returned, got {got}"
+    )
 
 
 class _Backward:
@@ -59,9 +90,8 @@ class _Backward:
         self.count = 0
         self.grad_output: tuple[Tensor | None, ...] | None = None
 
-    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        tied: tuple[Any, ...]
-        tied, self.count = _through_one_node(args, self._at_inputs)
+    def inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        tied, self.count = _through_one_node((args, kwargs), self._at_inputs)
         return tied
 
     def outputs(self, result: Any) -> Any:

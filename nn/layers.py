@@ -1,4 +1,4 @@
-"""Layers without a notion of time: Linear, Embedding, LayerNorm, Dropout and activations.
+"""Layers without a notion of time: Linear, Embedding, LayerNorm, Dropout.
 
 Parameter names, shapes and starting values are PyTorch's, so its state dicts load as they are.
 """
@@ -6,7 +6,7 @@ Parameter names, shapes and starting values are PyTorch's, so its state dicts lo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,10 @@ def check_size(name: str, value: Any) -> int:
 
 
 def check_probability(name: str, value: float) -> float:
-    """``value`` as a float in [0, 1), or a ValueError that names the argument."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < 1.0:
-        raise ValueError(f"{name}: expected a probability in [0, 1), got {value!r}")
+    """``value`` as a float in [0, 1], or a ValueError that names the argument."""
+    number = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, bool) or not number or not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name}: expected a probability in [0, 1], got {value!r}")
     return float(value)
 
 
@@ -184,7 +185,7 @@ class LayerNorm(Module):
 class Dropout(Module):
     """In training, zero each entry with probability ``p`` and scale the rest by 1 / (1 - p).
 
-    Draws from the generator named "dropout"; does nothing in evaluation mode.
+    Draws from the generator named "dropout"; does nothing in evaluation mode. With p = 1 all is 0.
     """
 
     def __init__(self, p: float = 0.5):
@@ -207,90 +208,3 @@ class Identity(Module):
     def forward(self, x: Any) -> Any:
         """``x``."""
         return x
-
-
-class ReLU(Module):
-    """max(x, 0)."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Same shape as ``x``."""
-        return operations.relu(x)
-
-
-class GELU(Module):
-    """x Phi(x): Hendrycks and Gimpel, 2016.
-
-    Args:
-        approximate: "none" for the exact form, "tanh" for GPT-2's approximation.
-    """
-
-    def __init__(self, approximate: str = "none"):
-        if approximate not in ("none", "tanh"):
-            raise ValueError(f"approximate: expected 'none' or 'tanh', got {approximate!r}")
-        self.approximate = approximate
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Same shape as ``x``."""
-        return operations.gelu(x, approximate=self.approximate)
-
-    def extra_repr(self) -> str:
-        """The arguments, for ``repr``."""
-        return f"approximate={self.approximate!r}"
-
-
-class SiLU(Module):
-    """x sigmoid(x), also called swish."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Same shape as ``x``."""
-        return operations.silu(x)
-
-
-class Tanh(Module):
-    """Hyperbolic tangent."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Same shape as ``x``."""
-        return operations.tanh(x)
-
-
-class Sigmoid(Module):
-    """1 / (1 + exp(-x))."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Same shape as ``x``."""
-        return operations.sigmoid(x)
-
-
-class Softmax(Module):
-    """Positive numbers that sum to 1 along ``axis``."""
-
-    def __init__(self, axis: int = -1):
-        self.axis = axis
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Same shape as ``x``."""
-        return operations.softmax(x, axis=self.axis)
-
-    def extra_repr(self) -> str:
-        """The arguments, for ``repr``."""
-        return f"axis={self.axis}"
-
-
-#: activation name, as TransformerBlock, FeedForward and GPTConfig take it -> a new module
-ACTIVATIONS: dict[str, Callable[[], Module]] = {
-    "relu": ReLU,
-    "gelu": GELU,
-    "gelu_tanh": lambda: GELU("tanh"),
-    "silu": SiLU,
-    "tanh": Tanh,
-    "sigmoid": Sigmoid,
-    "identity": Identity,
-}
-
-
-def activation_module(name: str) -> Module:
-    """A new activation module by its name in :data:`ACTIVATIONS`."""
-    if name not in ACTIVATIONS:
-        raise ValueError(f"activation: expected one of {sorted(ACTIVATIONS)}, got {name!r}")
-    return ACTIVATIONS[name]()

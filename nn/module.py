@@ -2,10 +2,11 @@
 
 How attributes are found
     Nothing is registered. An attribute whose value is a :class:`Parameter` is a parameter, one
-    whose value is a :class:`Module` is a child; plain lists, tuples and dicts are looked into. So
-    ``self.blocks = [Block() for _ in range(4)]`` works, a list may grow later, and forgetting
-    ``super().__init__()`` does no harm. Order is the order of assignment; names are paths such as
-    ``"blocks.0.attn.weight"``.
+    whose value is a :class:`Module` is a child; lists, tuples, deques, dicts and dataclasses are
+    looked into. So ``self.blocks = [Block() for _ in range(4)]`` works, a list may grow later, and
+    forgetting ``super().__init__()`` does no harm. Order is the order of assignment; names are
+    paths such as ``"blocks.0.attn.weight"``. What would give two parameters one name, or one no
+    name that stays (in a set), is refused: see :mod:`.parts`.
 
 Tied weights
     One Parameter reachable under two names (``head.weight = embedding.weight``) is one parameter:
@@ -15,17 +16,20 @@ Tied weights
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ..creation import zeros_like
 from ..hooks import RemovableHandle
 from ..scope import Scope
 from ..tensor import Tensor
 from ..thread_state import local
 from .hooks import ModuleHooks
+from .parts import check_attribute, check_class, parts, walk, way_into
+from .placement import move
 from .state import LoadResult, load
 from .summary import describe
 
@@ -77,6 +81,10 @@ class Module:
     _hooks: ModuleHooks | None = None
     _name: str | None = None  # attribute name in the module that calls it, found on the first call
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_class(cls)
+
     # ---- calling -------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -95,22 +103,38 @@ class Module:
         """Compute the module's output; every module that is called defines it."""
         raise TypeError(f"{type(self).__name__} cannot be called: it defines no forward(self, ...)")
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, args)`` before each forward; it may return other arguments."""
-        return ModuleHooks.add(self._own_hooks().before, hook)
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args)`` before each forward; it may return other arguments.
 
-    def register_forward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after each forward; it may return another output."""
-        return ModuleHooks.add(self._own_hooks().after, hook)
+        ``with_kwargs``: call ``hook(module, args, kwargs)``, which sees what is given by keyword
+        too, and may return (args, kwargs). ``prepend``: before the hooks that are there already.
+        """
+        hooks = self._own_hooks()
+        return hooks.add(hooks.before, hook, (hook, with_kwargs), prepend)
 
-    def register_full_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after each forward; it may return another output.
+
+        ``with_kwargs``: ``hook(module, args, kwargs, output)``. ``prepend``: before the others.
+        """
+        hooks = self._own_hooks()
+        return hooks.add(hooks.after, hook, (hook, with_kwargs), prepend)
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` in backward through each forward.
 
         Both are tuples with the gradient of each tensor, in order, that requires gradients among
-        the positional arguments and in the output; None where no gradient came. The hook may
-        return other input gradients.
+        the arguments (those given by keyword last) and in the output; None where no gradient came.
+        The hook may return other input gradients. ``prepend``: before the others.
         """
-        return ModuleHooks.add(self._own_hooks().backward, hook)
+        hooks = self._own_hooks()
+        return hooks.add(hooks.backward, hook, hook, prepend)
 
     def _own_hooks(self) -> ModuleHooks:
         if self._hooks is None:
@@ -143,8 +167,12 @@ class Module:
                 f"{type(self).__name__}.{name}: is a buffer, expected a Tensor or None, got "
                 f"{type(value).__name__}"
             )
-        if isinstance(value, Module):
-            value.__dict__.pop("_name", None)
+        if way_into(type(value)) is not None:
+            check_attribute(self, name, value)
+            if isinstance(value, Module):
+                value.__dict__.pop("_name", None)
+            elif isinstance(value, Parameter) and name in self._buffers:  # no longer a buffer
+                self.__dict__["_buffers"] = {k: v for k, v in self._buffers.items() if k != name}
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -192,10 +220,13 @@ class Module:
 
     # ---- walking -------------------------------------------------------------------------------
 
+    def _places(self) -> Iterable[tuple[str, Any]]:
+        """Where own parameters and children may be: (attribute, value); containers add to it."""
+        return self.__dict__.items()
+
     def _members(self) -> Iterator[tuple[str, Parameter | Module]]:
-        """Own parameters and children with their names; containers override it."""
-        for name, value in self.__dict__.items():
-            yield from _parts(name, value)
+        """Own parameters and children with their names."""
+        return parts(self, self._places())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """(name, module) of the direct children."""
@@ -212,7 +243,7 @@ class Module:
 
         A module reachable under several names comes once, unless ``remove_duplicate`` is False.
         """
-        return _walk(self, prefix, set(), remove_duplicate)
+        return walk(self, prefix, set(), remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
         """This module and all below."""
@@ -242,21 +273,23 @@ class Module:
         return (param for _, param in self.named_parameters(recurse=recurse))
 
     def named_buffers(
-        self, prefix: str = "", recurse: bool = True, persistent_only: bool = False
+        self,
+        prefix: str = "",
+        recurse: bool = True,
+        persistent_only: bool = False,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Tensor]]:
-        """(path, tensor) of all buffers, each once."""
+        """(path, tensor) of all buffers, each once unless ``remove_duplicate`` is False."""
         seen: set[int] = set()
-        owners = self.named_modules(prefix) if recurse else [(prefix, self)]
+        owners = self.named_modules(prefix, remove_duplicate) if recurse else [(prefix, self)]
         for path, module in owners:
             for name, persistent in module._buffers.items():
                 value = module.__dict__.get(name)
-                if (
-                    value is not None
-                    and id(value) not in seen
-                    and (persistent or not persistent_only)
-                ):
+                if value is None or id(value) in seen or (persistent_only and not persistent):
+                    continue
+                if remove_duplicate:
                     seen.add(id(value))
-                    yield (f"{path}.{name}" if path else name), value
+                yield (f"{path}.{name}" if path else name), value
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """All buffers."""
@@ -292,10 +325,13 @@ class Module:
         """Set evaluation mode: dropout does nothing."""
         return self.train(False)
 
-    def zero_grad(self) -> None:
-        """Forget all gradients (they become None)."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients: they become None, or zeros where ``set_to_none`` is False."""
         for param in self.parameters():
-            param.grad = None
+            if set_to_none or param.grad is None:
+                param.grad = None
+            else:
+                param.grad = zeros_like(param.grad)
 
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
         """Freeze (False) or unfreeze all parameters; returns the module."""
@@ -317,17 +353,11 @@ class Module:
 
         Args:
             targets: a device or its name ("cuda"), a dtype or its name ("float64"), or both.
+
+        Raises:
+            TypeError: a dtype that is no floating one; nothing has changed.
         """
-        for target in targets:
-            for tensor in [*self.parameters(), *self.buffers()]:
-                moved = tensor.detach().to(target)
-                if moved.dtype != tensor.dtype and not np.issubdtype(tensor.dtype, np.floating):
-                    continue
-                grad = tensor.grad
-                tensor.data = moved.data
-                tensor.bump_version()
-                if grad is not None:
-                    tensor.grad = grad.detach().to(target)
+        move(self, targets)
         return self
 
     # ---- saving and loading --------------------------------------------------------------------
@@ -345,11 +375,11 @@ class Module:
         """Copy the arrays of ``state`` into the parameters and buffers.
 
         Values may be NumPy arrays, Tensors or PyTorch tensors, as in a PyTorch state dict: both
-        names of a tied parameter may be there (with equal values). Nothing is shared with
-        ``state`` afterwards. The dtypes of the module are kept.
+        names of a tied parameter may be there (with equal values), and bfloat16. Nothing is shared
+        with ``state`` afterwards. The dtypes of the module are kept.
 
         Args:
-            state: name -> array.
+            state: name -> array; :func:`~tinytensor.nn.load_weights` reads one from a file.
             strict: False allows names that are missing on either side.
 
         Returns:
@@ -363,31 +393,6 @@ class Module:
 
     def __repr__(self) -> str:
         return describe(self)
-
-
-def _parts(name: str, value: Any) -> Iterator[tuple[str, Parameter | Module]]:
-    """Parameters and modules in an attribute's value, looking into lists, tuples and dicts."""
-    if isinstance(value, (Parameter, Module)):
-        yield name, value
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value):
-            yield from _parts(f"{name}.{i}", item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _parts(f"{name}.{key}", item)
-
-
-def _walk(
-    module: Module, path: str, seen: set[int], remove_duplicate: bool
-) -> Iterator[tuple[str, Module]]:
-    if id(module) in seen:
-        return
-    seen.add(id(module))
-    yield path, module
-    for name, child in module.named_children():
-        yield from _walk(child, f"{path}.{name}" if path else name, seen, remove_duplicate)
-    if not remove_duplicate:
-        seen.discard(id(module))  # only a module inside itself is left out
 
 
 @contextmanager

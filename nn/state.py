@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,17 +32,25 @@ def load(module: Module, state: Mapping[str, Any], strict: bool) -> LoadResult:
     check_state(state)
     named = [
         *module.named_parameters(remove_duplicate=False),
-        *module.named_buffers(persistent_only=True),
+        *module.named_buffers(persistent_only=True, remove_duplicate=False),
     ]
     targets = dict(named)
     names_of: dict[int, list[str]] = {}  # a tied tensor has several names
     for name, tensor in named:
         names_of.setdefault(id(tensor), []).append(name)
 
-    given = {_own_name(module, key, targets): (key, value) for key, value in state.items()}
-    unexpected = [key for name, (key, _) in given.items() if name not in targets]
+    given: dict[str, tuple[str, Any]] = {}
+    unexpected: list[str] = []
     missing: list[str] = []
     misfits: list[str] = []
+    for key, value in state.items():
+        name = _own_name(module, key, targets)
+        if name not in targets:
+            unexpected.append(key)
+        elif name in given:
+            misfits.append(f"{given[name][0]} and {key}: both are {name} here")
+        else:
+            given[name] = (key, value)
     writes: list[tuple[Tensor, np.ndarray]] = []
     for names in names_of.values():
         present = [name for name in names if name in given]
@@ -62,7 +71,7 @@ def load(module: Module, state: Mapping[str, Any], strict: bool) -> LoadResult:
                 continue
             arrays.append(array)
         if len(arrays) == len(present):
-            if any(not np.array_equal(arrays[0], other) for other in arrays[1:]):
+            if any(not _equal(arrays[0], other) for other in arrays[1:]):
                 misfits.append(f"{' and '.join(present)}: one tied tensor here, different values")
             writes.append((tensor, arrays[0]))
 
@@ -82,22 +91,39 @@ def load(module: Module, state: Mapping[str, Any], strict: bool) -> LoadResult:
     return LoadResult(missing, unexpected)
 
 
+def _equal(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool(((a == b) | ((a != a) & (b != b))).all())
+
+
 def check_state(state: Any) -> None:
     """Raise TypeError where ``state`` is no dict."""
     if not isinstance(state, Mapping):
-        raise TypeError(f"state: expected a dict of names to arrays, got {type(state).__name__}")
+        file = "; nn.load_weights(path) reads a file" if isinstance(state, (str, PathLike)) else ""
+        raise TypeError(
+            f"state: expected a dict of names to arrays, got {type(state).__name__}{file}"
+        )
 
 
 def host_array(value: Any) -> np.ndarray:
-    """A numeric NumPy array from an array, a Tensor, or a PyTorch tensor on any device."""
+    """A numeric NumPy array from an array, a Tensor, or a PyTorch tensor on any device.
+
+    Floats that NumPy lacks (bfloat16, float8) come as float32, which has all their numbers.
+    """
     if isinstance(value, Tensor):
         value = value.detach().numpy()
     else:
         for step in ("detach", "cpu"):  # a PyTorch tensor or Parameter
             if hasattr(value, step):
                 value = getattr(value, step)()
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+    try:
+        array = np.asarray(value)
+    except TypeError:
+        if not hasattr(value, "float"):
+            raise
+        array = np.asarray(value.float())
+    if array.dtype.type.__module__ == "ml_dtypes":
+        array = array.astype(np.float32)
+    if array.dtype.kind not in "fiub":
         raise TypeError(f"dtype {array.dtype}")
     return array
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor import Tensor
+from .activations import activation_module
 from .attention import MultiHeadAttention
-from .layers import Dropout, LayerNorm, Linear, activation_module, check_size
+from .layers import Dropout, LayerNorm, Linear, check_size
 from .module import Module
 
 

@@ -370,6 +370,7 @@ class Tensor(Operators, NumpyProtocols):
             raise RuntimeError("deepcopy: only leaf tensors can be copied; use .detach() first")
         out = make(self.data.copy(), kind=type(self))
         memo[id(self)] = out
+        out.hooks = deepcopy(self.hooks, memo)
         out.tracked = self.tracked
         out._name = self._name
         out._grad = deepcopy(self._grad, memo)
@@ -380,6 +381,8 @@ class Tensor(Operators, NumpyProtocols):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.node is not None:
             raise RuntimeError("pickle: only leaf tensors can be pickled; use .detach() first")
+        if self.hooks:
+            warnings.warn("pickle: the hooks of a tensor are left out", stacklevel=2)
         host = self.device.to_host(self.data)
         made_from = (type(self), host, self.requires_grad, self.device.name, self._name)
         return _unpickle, made_from, getattr(self, "__dict__", None)

@@ -211,10 +211,12 @@ def test_configs_are_frozen_plain_and_checked(name: str) -> None:
     with pytest.raises(AttributeError):
         config.vocab_size = 3
     assert config_class(10).vocab_size == 10
+    numpy = config_class(np.int64(10), np.int32(4), dropout=np.float32(0.5))
+    assert json.loads(json.dumps(numpy.to_dict())) == config_class(10, 4, dropout=0.5).to_dict()
     for field, bad in {"vocab_size": 0, "block_size": -1, "n_layer": 1.5, "n_embd": "8"}.items():
         with pytest.raises(ValueError, match=rf"{field}: expected an integer >= 1, got"):
             config_class(**(TINY[name] | {field: bad}))
-    with pytest.raises(ValueError, match=r"dropout: expected a probability in \[0, 1\), got 2"):
+    with pytest.raises(ValueError, match=r"dropout: expected a probability in \[0, 1\], got 2"):
         config_class(5, dropout=2)
 
 

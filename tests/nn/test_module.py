@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -172,6 +174,12 @@ def test_modes_zero_grad_freezing_and_apply() -> None:
     assert all(p.grad is not None for p in net.parameters())
     net.zero_grad()
     assert all(p.grad is None for p in net.parameters())
+    net(tt.ones((1, 2))).sum().backward()
+    net.a.bias.grad = None
+    net.zero_grad(set_to_none=False)
+    assert net.a.bias.grad is None and net.scale.grad is not None
+    assert all(not values_of(p.grad).any() for p in net.parameters() if p is not net.a.bias)
+    net.zero_grad()
     assert net.eval() is net and not any(m.training for m in net.modules())
     assert all(m.training for m in net.train().modules())
     net.a.requires_grad_(False)
@@ -209,6 +217,17 @@ def test_to_changes_dtype_in_place_and_leaves_integers() -> None:
     assert weight.grad is not None and weight.grad.dtype == np.float64
     assert net.ids.dtype == np.int64 and net.table.dtype == np.float64
     assert net(tt.ones((1, 1), dtype="float64")).dtype == np.float64
+
+
+@pytest.mark.parametrize("target", ["int64", np.int32, bool, np.dtype("uint8")])
+def test_to_takes_floating_dtypes_only(target: Any) -> None:
+    net = Net()
+    before = net.state_dict()
+    with pytest.raises(TypeError, match="to: expected a device or a floating dtype.*got"):
+        net.to("float64", target)
+    for name, value in net.state_dict().items():
+        assert value.dtype == np.float32
+        np.testing.assert_array_equal(value, before[name])
 
 
 def test_to_a_device_and_back(other_device: Device) -> None:

@@ -156,3 +156,84 @@ def test_hooks_keep_nothing_alive() -> None:
 def test_a_hook_has_to_be_a_function() -> None:
     with pytest.raises(TypeError, match="hook: expected a function, got int"):
         Weighted().register_forward_hook(3)  # type: ignore[arg-type]
+
+
+# ---- keyword arguments ---------------------------------------------------------------------------
+
+
+class Twice(nn.Module):
+    def forward(self, x: Any, *, scale: Any = 2.0) -> Any:
+        return x * scale
+
+
+def test_hooks_see_keyword_arguments_on_request() -> None:
+    module, seen = Twice(), []
+    module.register_forward_pre_hook(lambda m, args: seen.append(("plain", args)))
+    module.register_forward_pre_hook(
+        lambda m, args, kwargs: seen.append((args, sorted(kwargs))), with_kwargs=True
+    )
+    module.register_forward_hook(
+        lambda m, args, kwargs, out: seen.append((args, kwargs["x"].tolist(), out.tolist())),
+        with_kwargs=True,
+    )
+    module.register_full_backward_hook(
+        lambda m, given, came: seen.append((values(given), values(came)))
+    )
+    x, scale = leaf([1.0]), leaf([5.0])
+    module(scale=scale, x=x).sum().backward()
+    assert seen == [("plain", ()), ((), ["scale", "x"]), ((), [1.0], [5.0]), ([[1], [5]], [[1]])]
+    assert values([x.grad, scale.grad]) == [[5], [1]]
+
+
+def test_gradients_of_keywords_come_after_those_of_positions_and_may_be_replaced() -> None:
+    module = Weighted()
+    module.register_full_backward_hook(lambda m, given, came: (given[0] * 10.0, given[1] * 100.0))
+    a, b = leaf([1.0]), leaf([1.0])
+    module(b=b, a=a)  # in the order in which they are given
+    module(a * 1.0, b=b * 1.0).sum().backward()
+    assert values([a.grad, b.grad]) == [[30], [500]]
+
+
+def test_hooks_before_may_replace_keyword_arguments_and_hooks_after_see_it() -> None:
+    module, seen = Twice(), []
+
+    def before(m: Any, args: Any, kwargs: Any) -> Any:
+        return (args[0] + 1.0,), {"scale": kwargs.get("scale", 3.0) * 10.0}
+
+    def after(m: Any, args: Any, kwargs: Any, out: Any) -> Any:
+        seen.append((values(args), kwargs))
+        return -out
+
+    handle = module.register_forward_pre_hook(before, with_kwargs=True)
+    module.register_forward_hook(after, with_kwargs=True)
+    assert module(tt.tensor([1.0])).tolist() == [-60]
+    assert module(tt.tensor([1.0]), scale=1.0).tolist() == [-20]
+    handle.remove()
+    assert module(tt.tensor([1.0]), scale=1.0).tolist() == [-1]
+    assert seen == [([[2]], {"scale": 30}), ([[2]], {"scale": 10}), ([[1]], {"scale": 1})]
+
+
+@pytest.mark.parametrize("answer", [3, (1,), (tt.ones(1), {}), ((), [])])
+def test_what_a_hook_with_keywords_returns_is_checked(answer: Any) -> None:
+    module = Twice()
+
+    def wrong(m: Any, args: Any, kwargs: Any) -> Any:
+        return answer
+
+    module.register_forward_pre_hook(wrong, with_kwargs=True)
+    with pytest.raises(TypeError, match=r"forward pre-hook 'wrong'.*\(args, kwargs\).*, got"):
+        module(tt.ones(1))
+
+
+def test_a_hook_may_be_put_before_the_others() -> None:
+    module, seen = Twice(), []
+    for register in (
+        module.register_forward_pre_hook,
+        module.register_forward_hook,
+        module.register_full_backward_hook,
+    ):
+        kind = register.__name__.split("_")[-2]
+        for i, prepend in enumerate((False, True, False, True)):
+            register(lambda *_, k=kind, i=i: seen.append((k, i)), prepend=prepend)
+    module(leaf([1.0])).sum().backward()
+    assert seen == [(kind, i) for kind in ("pre", "forward", "backward") for i in (3, 1, 0, 2)]

@@ -63,6 +63,75 @@ def test_ties_survive_loading() -> None:
     assert net.first.weight.item() == 4
 
 
+class Full(nn.Module):
+    """A module with some of everything that a copy has to have."""
+
+    def __init__(self) -> None:
+        self.a = nn.Linear(2, 2)
+        self.norm = nn.BatchNorm1d(2)
+        self.again = self.norm
+        self.a.weight.name = "W"
+        self.a.bias.requires_grad_(False)
+        self.half = nn.Parameter(tt.zeros(2).astype("float16"))
+        shared = tt.tensor([1.0, 2.0])
+        self.register_buffer("u", shared)
+        self.register_buffer("v", shared)
+        self.register_buffer("scratch", tt.tensor([3]), persistent=False)
+        self.register_buffer("none", None)
+        self.used = [self.u, {"a": self.a.weight}]
+        self.generator = tt.Generator(3)
+        self.norm.eval()
+
+    def forward(self, x: tt.Tensor) -> tt.Tensor:
+        return self.norm(self.a(x))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))])
+def test_copies_have_all_of_it(copied: Any) -> None:
+    net = Full()
+    net(tt.ones(3, 2)).sum().backward()
+    net.generator.random((5,))
+    other = copied(net)
+    assert other.a.weight.name == "W" and not other.a.bias.requires_grad
+    assert other.half.dtype == np.float16 and other.half.requires_grad
+    assert other.again is other.norm and other.u is other.v is other.used[0]
+    assert other.used[1]["a"] is other.a.weight
+    assert (other.training, other.norm.training) == (True, False)
+    assert [n for n, _ in other.named_buffers()] == [n for n, _ in net.named_buffers()]
+    assert other.none is None and "none" in other._buffers and other.scratch.tolist() == [3]
+    for name, value in net.state_dict().items():
+        assert other.state_dict()[name].dtype == value.dtype
+        np.testing.assert_array_equal(other.state_dict()[name], value)
+    np.testing.assert_array_equal(other.generator.random((3,)), net.generator.random((3,)))
+    other.load_state_dict({k: v + 1 for k, v in net.state_dict().items()})
+    assert other.v.tolist() == [2, 3] and net.v.tolist() == [1, 2]
+    state = {**net.state_dict(), "v": np.array([1.0, 2.0])}
+    state |= {f"again.{name}": value for name, value in net.norm.state_dict().items()}
+    other.load_state_dict(state)  # both names of what is tied, as PyTorch saves it
+    assert other.u.tolist() == [1, 2]
+    with pytest.raises(ValueError, match=r"norm\.running_mean and again\.running_mean: one tied"):
+        other.load_state_dict({**state, "again.running_mean": np.array([5.0, 5.0])})
+
+
+def test_tied_nans_are_equal() -> None:
+    net = Tied()
+    nan = np.array([[np.nan]])
+    net.load_state_dict({"first.weight": nan, "second.weight": nan.copy()})
+    assert np.isnan(net.second.weight.item())
+
+
+def test_hooks_of_parameters_are_copied_and_a_pickle_says_it_has_none() -> None:
+    net = nn.Linear(1, 1)
+    handle = net.weight.register_hook(lambda g: g * 10.0)
+    other = copy.deepcopy(net)
+    handle.remove()
+    for each, expected in ((net, 2), (other, 20)):
+        each(tt.tensor([[2.0]])).sum().backward()
+        assert each.weight.grad.item() == expected
+    with pytest.warns(UserWarning, match="pickle: the hooks of a tensor are left out"):
+        pickle.dumps(other)
+
+
 # ---- state dicts (C35) -------------------------------------------------------------------------
 
 
@@ -146,3 +215,8 @@ def test_aliases_rename_what_a_module_loads() -> None:
     assert list(net.state_dict()) == ["layers.0.weight", "layers.1.weight"]
     with pytest.raises(ValueError, match=r"unexpected in the state: model\.nothing"):
         net.load_state_dict({**net.state_dict(), "model.nothing": [1.0]})
+    with pytest.raises(ValueError, match=r"0\.weight and model\.layers\.0\.kernel: both are"):
+        net.load_state_dict({**net.state_dict(), "model.layers.0.kernel": [7.0]}, strict=False)
+    result = net.load_state_dict({"model.rest": [1.0], "rest": [1.0]}, strict=False)
+    assert result.unexpected_keys == ["model.rest", "rest"]
+    assert [w.item() for w in net.parameters()] == [1, 2]

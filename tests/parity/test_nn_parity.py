@@ -31,10 +31,10 @@ def pair(rng: np.random.Generator, *shape: int) -> tuple[tt.Tensor, Any]:
     return tt.tensor(values, requires_grad=True), torch.tensor(values, requires_grad=True)
 
 
-def compare(ours: Any, theirs: Any, what: str = "output") -> None:
+def compare(ours: Any, theirs: Any, what: str = "output", rtol: float = 1e-9) -> None:
     theirs = theirs.detach().numpy()
     assert ours.shape == theirs.shape, what
-    np.testing.assert_allclose(values_of(ours), theirs, rtol=1e-9, atol=1e-11, err_msg=what)
+    np.testing.assert_allclose(values_of(ours), theirs, rtol=rtol, atol=1e-11, err_msg=what)
 
 
 def compare_gradients(
@@ -43,6 +43,7 @@ def compare_gradients(
     rng: np.random.Generator,
     ours: nn.Module | None = None,
     theirs: Any = None,
+    rtol: float = 1e-9,
 ) -> None:
     """Outputs, then the gradients of a random combination of them for leaves and parameters."""
     total: Any = 0.0
@@ -55,7 +56,7 @@ def compare_gradients(
     total.backward()
     reference.backward()
     for i, (a, b) in enumerate(leaves):
-        compare(a.grad, b.grad, f"gradient of input {i}")
+        compare(a.grad, b.grad, f"gradient of input {i}", rtol)
     if ours is None:
         return
     for name, param in theirs.named_parameters():
@@ -94,21 +95,62 @@ def test_layer_norm(bias: bool, rng: np.random.Generator) -> None:
     compare_gradients([(ours(x[0]), theirs(x[1]))], [x], rng, ours, theirs)
 
 
-ACTIVATIONS = [
-    (nn.ReLU(), torch.nn.ReLU()),
-    (nn.GELU(), torch.nn.GELU()),
-    (nn.GELU("tanh"), torch.nn.GELU("tanh")),
-    (nn.SiLU(), torch.nn.SiLU()),
-    (nn.Tanh(), torch.nn.Tanh()),
-    (nn.Sigmoid(), torch.nn.Sigmoid()),
-    (nn.Softmax(1), torch.nn.Softmax(1)),
+ACTIVATIONS: list[tuple[str, tuple[Any, ...]]] = [
+    ("CELU", (2.0,)),
+    ("ELU", ()),
+    ("ELU", (0.7,)),
+    ("GELU", ()),
+    ("GELU", ("tanh",)),
+    ("GLU", (1,)),
+    ("Hardshrink", ()),
+    ("Hardsigmoid", ()),
+    ("Hardswish", ()),
+    ("Hardtanh", ()),
+    ("Hardtanh", (-0.5, 2.0)),
+    ("Identity", ()),
+    ("LeakyReLU", ()),
+    ("LeakyReLU", (0.3,)),
+    ("LogSigmoid", ()),
+    ("LogSoftmax", (1,)),
+    ("Mish", ()),
+    ("PReLU", ()),
+    ("PReLU", (4, 0.1)),
+    ("ReLU", ()),
+    ("ReLU6", ()),
+    ("SELU", ()),
+    ("SiLU", ()),
+    ("Sigmoid", ()),
+    ("Softmax", (1,)),
+    ("Softmax2d", ()),
+    ("Softmin", (2,)),
+    ("Softplus", ()),
+    ("Softplus", (3.0, 2.0)),
+    ("Softshrink", ()),
+    ("Softsign", ()),
+    ("Tanh", ()),
+    ("Tanhshrink", ()),
+    ("Threshold", (0.3, 2.0)),
 ]
 
 
-@pytest.mark.parametrize(("ours", "theirs"), ACTIVATIONS, ids=[repr(a) for a, _ in ACTIVATIONS])
-def test_activations(ours: nn.Module, theirs: Any, rng: np.random.Generator) -> None:
-    x = pair(rng, 3, 4, 2)
-    compare_gradients([(ours(x[0]), theirs(x[1]))], [x], rng)
+@pytest.mark.parametrize(("name", "args"), ACTIVATIONS)
+def test_activations(name: str, args: tuple[Any, ...], rng: np.random.Generator) -> None:
+    ours, theirs = getattr(nn, name)(*args), getattr(torch.nn, name)(*args)
+    if name == "PReLU":
+        assert ours.state_dict()["weight"].tolist() == theirs.state_dict()["weight"].tolist()
+    same_weights(ours, theirs, rng)
+    values = 4 * rng.standard_normal((3, 4, 2, 2))
+    values[0, 0] = [[0.0, -0.0], [0.5, -0.5]]  # kinks
+    values[1, 1] = [[3.0, -3.0], [1.0, -1.0]]
+    values[2, 2] = [[6.0, 0.3], [100.0, -100.0]]
+    x = tt.tensor(values, requires_grad=True), torch.tensor(values, requires_grad=True)
+    rtol = 1e-7 if name == "Hardsigmoid" else 1e-9  # PyTorch's 1/6 is a float32
+    compare_gradients([(ours(x[0]), theirs(x[1]))], [x], rng, ours, theirs, rtol)
+
+
+def test_every_activation_of_pytorch_is_there() -> None:
+    missing = {name for name in torch.nn.modules.activation.__all__ if not hasattr(nn, name)}
+    assert missing == {"RReLU", "MultiheadAttention"}  # the second is nn.MultiHeadAttention
 
 
 ATTENTION_MASKS = ["none", "causal", "bool", "float", "padding"]
@@ -235,6 +277,32 @@ def test_recurrent(
     compare_gradients(outputs, [x, *states], rng, ours, theirs)
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_dropout_of_everything(training: bool, rng: np.random.Generator) -> None:
+    """With probability 1 nothing is left to chance, so whole layers can be compared."""
+    x = pair(rng, 2, 5, 6)
+    attention = torch.nn.MultiheadAttention(6, 2, dropout=1.0, batch_first=True)
+    block = {"dropout": 1.0, "norm_first": False}
+    for ours, theirs in (
+        (nn.Dropout(1.0), torch.nn.Dropout(1.0)),
+        (nn.MultiHeadAttention(6, 2, dropout=1.0), attention),
+        (nn.LSTM(6, 4, 2, dropout=1.0), torch.nn.LSTM(6, 4, 2, dropout=1.0)),
+        (nn.RNN(6, 4, 3, dropout=1.0), torch.nn.RNN(6, 4, 3, dropout=1.0)),
+        (
+            nn.TransformerBlock(6, 2, 8, activation="relu", **block),
+            torch.nn.TransformerEncoderLayer(6, 2, 8, batch_first=True, **block),
+        ),
+    ):
+        same_weights(ours.train(training), theirs.train(training), rng)
+        a = ours(x[0])
+        b = theirs(x[1], x[1], x[1]) if theirs is attention else theirs(x[1])
+        if theirs is attention or isinstance(theirs, torch.nn.RNNBase):
+            b = b[0]
+        a = a[0] if isinstance(a, tuple) else a
+        x[0].grad = x[1].grad = None
+        compare_gradients([(a, b)], [x], rng)
+
+
 def test_cross_entropy_puts_classes_last(rng: np.random.Generator) -> None:
     x = pair(rng, 2, 4, 5)
     target = np.array([[0, 4, -100, 2], [1, 1, 3, -100]])
@@ -277,6 +345,33 @@ def test_loading_leaves_no_shared_memory(rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(values_of(ours.weight), before)
     ours.load_state_dict(dict(theirs.named_parameters()))  # tensors that want gradients
     theirs.load_state_dict({k: torch.from_numpy(v) for k, v in ours.state_dict().items()})
+
+
+@pytest.mark.parametrize(
+    "kind", ["bfloat16", "float16", "float64", "float8_e4m3fn", "float8_e5m2", "int8", "strided"]
+)
+def test_state_dicts_of_every_dtype_load(kind: str) -> None:
+    theirs, ours = torch.nn.Linear(2, 3), nn.Linear(2, 3)
+    if kind == "strided":
+        state = {k: torch.stack([v, v], -1)[..., 0].flip(0) for k, v in theirs.state_dict().items()}
+    else:
+        state = {k: v.to(getattr(torch, kind)) for k, v in theirs.state_dict().items()}
+    ours.load_state_dict(state)
+    for name, value in state.items():
+        want = value.float().numpy()
+        np.testing.assert_array_equal(values_of(ours.get_parameter(name)), want)
+    if value.is_floating_point():
+        ours.load_state_dict({k: v.requires_grad_() for k, v in state.items()})
+
+
+def test_files_written_by_pytorch_load(tmp_path: Any) -> None:
+    from safetensors.torch import save_file
+
+    theirs = torch.nn.Linear(2, 3).bfloat16()
+    save_file(theirs.state_dict(), tmp_path / "theirs.safetensors")
+    ours = nn.Linear(2, 3)
+    ours.load_state_dict(nn.load_weights(tmp_path / "theirs.safetensors"))
+    np.testing.assert_array_equal(values_of(ours.weight), theirs.weight.detach().float().numpy())
 
 
 def test_initial_spread_matches(rng: np.random.Generator) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 
@@ -239,8 +240,25 @@ def test_dropout_masks_scale_and_stop() -> None:
     np.testing.assert_allclose(grad_of(x), values)
     close(tt.dropout(x, 0.25, training=False), np.ones((200, 200)))
     close(tt.dropout(x, 0.0), np.ones((200, 200)))
-    with pytest.raises(ValueError, match="p"):
-        tt.dropout(x, 1.0)
+    for bad in (1.5, -0.1, math.nan):
+        with pytest.raises(ValueError, match="dropout: p: expected a probability 0 <= p <= 1"):
+            tt.dropout(x, bad)
+
+
+def test_dropout_of_everything_is_zero_and_so_are_its_gradients(qkv: list[np.ndarray]) -> None:
+    x = leaf(np.full((3, 4), 2.0))
+    y = tt.dropout(x, 1.0)
+    (g,) = tt.grad((y * y + x).sum(), x, create_graph=True)
+    (second,) = tt.grad((g * g * x).sum(), x)
+    np.testing.assert_array_equal(host(y), np.zeros((3, 4)))
+    np.testing.assert_array_equal(host(g.detach()), np.ones((3, 4)))
+    np.testing.assert_array_equal(host(second), np.ones((3, 4)))
+    assert tt.dropout(x, 1.0, training=False) is x
+    leaves = [leaf(a) for a in qkv]
+    out = tt.scaled_dot_product_attention(*leaves, dropout=1.0)
+    out.sum().backward()
+    for zero in (out, *(t.grad for t in leaves)):
+        assert zero is not None and not host(zero.detach()).any()
 
 
 def test_attention_dropout_uses_its_generator(qkv: list[np.ndarray]) -> None:

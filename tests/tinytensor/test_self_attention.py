@@ -21,7 +21,7 @@ def by_parts(qkv: tt.Tensor, heads: int, **settings: Any) -> tt.Tensor:
 
 
 @pytest.mark.parametrize("way", ["one tile", "tiles", "weights again", "whole"])
-@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize("dropout", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("is_causal", [False, True], ids=["open", "causal"])
 @pytest.mark.parametrize("heads", [1, 2, 4])
 def test_it_equals_splitting_and_joining(
@@ -48,6 +48,8 @@ def test_it_equals_splitting_and_joining(
     (y, dx), (want, want_dx) = results
     close(y.detach(), want.detach(), 1e-12)
     close(dx, want_dx, 1e-12)
+    if dropout == 1:
+        assert not (y.detach() != 0).any() and not (dx != 0).any()
 
 
 def test_a_later_symbol_changes_nothing_before_it() -> None:
@@ -67,7 +69,7 @@ def test_a_later_symbol_changes_nothing_before_it() -> None:
         ((2, 4, 12), {"heads": 3}, r"3 \* 3 heads \* d\), got \(2, 4, 12\)"),
         ((12,), {"heads": 1}, r"qkv: expected shape .* got \(12,\)"),
         ((4, 0), {"heads": 1}, r"qkv: expected shape .* got \(4, 0\)"),
-        ((2, 4, 12), {"heads": 2, "dropout": 1.0}, "dropout: expected 0 <= dropout < 1, got 1.0"),
+        ((2, 4, 12), {"heads": 2, "dropout": 1.1}, "dropout: expected 0 <= dropout <= 1, got 1.1"),
     ],
 )
 def test_what_does_not_fit_is_refused(shape: Any, settings: Any, says: str) -> None:

@@ -14,7 +14,7 @@ from ..device import device, device_of
 from ..registry import op
 from ..samples import Sample
 from ..tensor import Tensor, make
-from .probability import _dropout, keep_mask, softmax, stable_exp
+from .probability import _dropout, keep_mask, kept_scale, softmax, stable_exp
 from .products import matmul
 from .select import where
 from .shape import reshape, split, swapaxes
@@ -82,7 +82,7 @@ def _attention(
     xp, q, k, v, mask=None, keep=None, is_causal=False, dropout=0.0, scale=None, recording=False
 ):
     """Attention with an optional mask and an optional dropout pattern ``keep``."""
-    scale, kept = _scale(q, scale), 1 / (1 - dropout)
+    scale, kept = _scale(q, scale), kept_scale(dropout)
     tiles = _in_tiles(xp, q, k, v, mask, is_causal)
     if tiles is not None:
         return by_tiles(tiles, q, k, v, keep, scale, kept, recording)
@@ -101,7 +101,7 @@ def _attention(
 @_attention.vjp
 def _attention_vjp(xp: Any, g: Any, k: Any) -> Any:
     q, key, v, w = k.q, k.k, k.v, k.weights
-    scale, kept = _scale(q, k.scale), 1 / (1 - k.dropout)
+    scale, kept = _scale(q, k.scale), kept_scale(k.dropout)
     dq = dk = dv = dmask = None
     tiles = _in_tiles(xp, q, key, v, k.mask, k.is_causal)
     if tiles is not None:
@@ -159,8 +159,8 @@ def _pattern(
 ) -> Any:
     """What dropout keeps, (*lead, rows, columns), laid out in memory as the tiles read it; None
     where it keeps all. ``name`` is that of the function, for the error."""
-    if not 0 <= p < 1:
-        raise ValueError(f"{name}: dropout: expected 0 <= dropout < 1, got {p}")
+    if not 0 <= p <= 1:
+        raise ValueError(f"{name}: dropout: expected 0 <= dropout <= 1, got {p}")
     if not p:
         return None
     return swapaxes(keep_mask(x, (*lead, columns, rows), p, generator), -1, -2)
@@ -281,7 +281,7 @@ def _self_attention_vjp(xp: Any, g: Any, k: Any) -> Any:
     into = _heads(dqkv, k.heads)
     tiles = _in_tiles(xp, q, key, v, None, k.is_causal)
     if tiles is not None:
-        gradients_by_tiles(tiles, g, kept, _scale(q, None), 1 / (1 - k.dropout), *into)
+        gradients_by_tiles(tiles, g, kept, _scale(q, None), kept_scale(k.dropout), *into)
     else:
         for place, gradient in zip(into, _attention_vjp(xp, g, kept), strict=False):
             place[...] = gradient

@@ -142,27 +142,32 @@ def _log_softmax(x: Any, axis: int = -1) -> Any:
 )
 def _dropout(xp, x, keep, p):
     """Zero where ``keep`` is False, the rest scaled up by 1 / (1 - p)."""
-    out = x * (1 / (1 - p))
+    out = x * kept_scale(p)
     out *= keep
     return out
 
 
 @_dropout.vjp
 def _dropout_vjp(xp: Any, g: Any, k: Any) -> Any:
-    return g * (1 / (1 - k.p)) * k.keep, None
+    return g * kept_scale(k.p) * k.keep, None
 
 
 @_dropout.reference_is
 def _dropout_reference(x: Any, keep: Any, p: float) -> Any:
-    return where(keep, x / (1 - p), 0.0)
+    return where(keep, x * kept_scale(p), 0.0)
+
+
+def kept_scale(p: float) -> float:
+    """What the elements that dropout keeps are multiplied by; where p is 1 it keeps none."""
+    return 1 / (1 - p) if p < 1 else 1.0
 
 
 def keep_mask(x: Any, shape: tuple[int, ...], p: float, generator: random.Generator | None) -> Any:
     """A boolean tensor on x's device, each element True with probability ``1 - p``."""
     from ..tensor import make
 
-    if not 0 <= p < 1:
-        raise ValueError(f"p: expected a probability 0 <= p < 1, got {p}")
+    if not 0 <= p <= 1:
+        raise ValueError(f"p: expected a probability 0 <= p <= 1, got {p}")
     return make(x.device.from_host(random.source(generator, "dropout").coins(shape, 1 - p)))
 
 
@@ -170,12 +175,13 @@ def dropout(
     x: Any, p: float = 0.5, training: bool = True, generator: random.Generator | None = None
 ) -> Any:
     """Inverted dropout (Srivastava et al. 2014): zero each element with probability ``p`` and scale
-    the rest by ``1 / (1 - p)``; ``x`` itself where ``training`` is False or ``p`` is 0.
+    the rest by ``1 / (1 - p)``; ``x`` itself where ``training`` is False or ``p`` is 0, and zeros
+    where ``p`` is 1.
 
     ``generator`` defaults to the named generator "dropout".
     """
-    if not 0 <= p < 1:
-        raise ValueError(f"dropout: p: expected a probability 0 <= p < 1, got {p}")
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout: p: expected a probability 0 <= p <= 1, got {p}")
     if not training or p == 0:
         return x
     return _dropout(x, keep_mask(x, x.shape, p, generator), p=p)

@@ -1,0 +1,34 @@
+"""Moving a module to another device or dtype."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..convert import names_device
+from ..device import Device
+
+if TYPE_CHECKING:
+    from .module import Module
+
+
+def move(module: Module, targets: tuple[Any, ...]) -> None:
+    """See :meth:`Module.to`."""
+    for target in targets:
+        device = isinstance(target, Device) or (isinstance(target, str) and names_device(target))
+        if not device and np.dtype(target).kind != "f":
+            raise TypeError(
+                "to: expected a device or a floating dtype, since parameters have gradients, got "
+                f"{np.dtype(target)}"
+            )
+    for target in targets:
+        for tensor in [*module.parameters(), *module.buffers()]:
+            moved = tensor.detach().to(target)
+            if moved.dtype != tensor.dtype and not np.issubdtype(tensor.dtype, np.floating):
+                continue
+            grad = tensor.grad
+            tensor.data = moved.data
+            tensor.bump_version()
+            if grad is not None:
+                tensor.grad = grad.detach().to(target)
