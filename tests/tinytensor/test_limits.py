@@ -16,6 +16,8 @@ from tinytensor import registry
 
 from .helpers import host
 
+pytestmark = pytest.mark.usefixtures("device")
+
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
 SIGNS = {"∞": "inf", "π": "pi", "√½": "0.5 ** 0.5", "½": "0.5", "NaN": "nan", "⁻¹": ""}
 

@@ -15,6 +15,8 @@ from tinytensor import registry
 from .special_points import ONE, TWO, Smooth
 from .special_vectors import MANY
 
+pytestmark = pytest.mark.usefixtures("device")
+
 ORDERS = 4
 
 
