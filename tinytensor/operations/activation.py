@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ..registry import op
 from ..samples import Draw, Sample
 from .exponential import erf, exp
@@ -205,7 +207,12 @@ def gelu(xp, x, approximate="none", recording=False):
     x = xp.asarray(x, x.dtype if x.dtype.kind == "f" else "float32", order="C")
     out, slope = xp.empty_like(x), xp.empty_like(x) if recording else None
     for part, y, d in strips(xp, x, out, slope):
-        rule(xp, part, y, d)
+        near = part
+        if xp is not np or not np.vdot(part, part) < 1e18:  # a sum of squares costs next to nothing
+            near = xp.clip(part, -_FAR, _FAR)
+        rule(xp, near, y, d)
+        if near is not part:
+            y[...] = xp.where(part > _FAR, part, y)
     return out, slope
 
 
@@ -215,39 +222,34 @@ def gelu(xp, x, approximate="none", recording=False):
 
 def _gelu_exact(xp: Any, x: Any, y: Any, slope: Any) -> None:
     """y = x h with h = Φ(x), and slope = h + x φ(x)."""
-    near = xp.clip(x, -_FAR, _FAR)
-    h = erf.forward(xp, near * math.sqrt(0.5))
+    h = erf.forward(xp, x * math.sqrt(0.5))
     h *= 0.5
     h += 0.5
-    xp.maximum(x, -_FAR, out=y)
-    y *= h
+    xp.multiply(x, h, out=y)
     if slope is not None:
-        density = near * near
+        density = x * x
         density *= -0.5
         xp.exp(density, out=density)
-        density *= near
+        density *= x
         density *= 1 / math.sqrt(2 * math.pi)
         xp.add(h, density, out=slope)
 
 
 def _gelu_tanh(xp: Any, x: Any, y: Any, slope: Any) -> None:
-    """y = x h with h = (1 + tanh u) / 2, u = C (x + A x³), and slope = h + 2 u' x h (1 - h)."""
-    near = xp.clip(x, -_FAR, _FAR)
-    xx = near * near
+    """y = x h with h = (1 + tanh u) / 2, u = C (x + A x³), and slope = h + 2 u' y (1 - h)."""
+    xx = x * x
     h = xx * (_A * _C)
     h += _C
-    h *= near
+    h *= x
     xp.tanh(h, out=h)
     h *= 0.5
     h += 0.5
-    xp.maximum(x, -_FAR, out=y)
-    y *= h
+    xp.multiply(x, h, out=y)
     if slope is not None:
         xx *= -6 * _A * _C
         xx -= 2 * _C
-        xx *= near
-        xx *= h
-        xx += 1  # 1 - 2 u' x h
+        xx *= y
+        xx += 1  # 1 - 2 u' y
         xp.subtract(1, h, out=h)
         h *= xx
         xp.subtract(1, h, out=slope)
