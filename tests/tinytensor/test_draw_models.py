@@ -311,7 +311,7 @@ def test_an_opened_op_shows_its_reference() -> None:
     closed, opened = drawn(tt.softmax(x * 2.0)), drawn(tt.softmax(x * 2.0), open="softmax")
     assert closed.find("softmax").attributes["peripheries"] == "2"
     (frame,) = opened.frames.values()
-    assert frame.text == "softmax  reference"
+    assert frame.text == "softmax  reference  shapes alone"
     inside = {n.text.split()[0] for n in opened.nodes.values() if n.around == frame.id}
     assert "exp" in inside
     assert "softmax" not in inside

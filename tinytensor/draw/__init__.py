@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from .dot import to_dot
 from .fold import fold
-from .opened import check_names, run_reference
+from .opened import check_names, look_inside
 from .picture import Picture
 from .render import NoRenderer, render, renderer, save
 from .trace import trace
@@ -123,5 +123,5 @@ def draw(
         raise ValueError(f"depth: expected None or an integer from 0, got {depth!r}")
     names: Collection[str] | bool = [open] if isinstance(open, str) else open
     check_names(names)
-    picture = fold(trace(tensors, names, run_reference), depth, merge)
+    picture = fold(trace(tensors, names, look_inside), depth, merge)
     return Drawing(picture, to_dot(picture, direction), limit)

@@ -27,6 +27,8 @@ COLOURS = {
 FRAMES = ("#f8f9fb", "#f0f3f7", "#e8edf3", "#e0e6ee", "#d8e0ea")  # by depth, for groups
 REFERENCE = "#eef4fd"
 
+LOST = "run on zeros: the graph does not have all numbers that it was given (any more)"
+
 SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@"}
 
 
@@ -234,10 +236,13 @@ def frame_attributes(group: Group) -> str:
         words.append(font(group.kind, 11, SOFT))
     if group.count > 1:
         words.append(font(times(group), 15, COLOURS["module"][1], "B"))
+    if group.note:
+        words.append(font(group.note, 9, SOFT, "I"))
     style = "rounded,filled,dashed" if group.kind == "reference" else "rounded,filled"
+    tip = f"{group.kind}, {LOST}" if group.note else group.kind
     return (
         f'graph [style="{style}", fillcolor="{fill}", color="{border}", margin=12, '
-        f"labelloc=t, labeljust=l, label=<{'  '.join(words)}>, tooltip={quote(group.kind)}];"
+        f"labelloc=t, labeljust=l, label=<{'  '.join(words)}>, tooltip={quote(tip)}];"
     )
 
 
@@ -249,11 +254,14 @@ def value_attributes(value: Value) -> str:
             f"height=0.2, width=0.2, tooltip={quote('a constant')}"
         )
     fill, border = COLOURS["output" if value.output else value.role]
-    numbers = []
+    numbers, notes = [], []
     if value.data is not None:
-        numbers += number_rows("data", value.data, INK)
+        numbers += number_rows("now" if value.changed else "data", value.data, INK)
     if value.grad is not None:
         numbers += number_rows("grad", value.grad, GRADIENT)
+        notes += ["grad changed since, or of several backwards"] if value.several else []
+    if value.changed:
+        notes.insert(0, "changed since")
     wide = max((row.count("<TD") for row in numbers), default=1)
     name = font(value.name, 12, None, "B") or font(value.hint, 12, None, "I")
     rows = [
@@ -262,6 +270,7 @@ def value_attributes(value: Value) -> str:
         if words
     ]
     rows += numbers
+    rows += [f'<TR><TD COLSPAN="{wide}">{font(note, 9, GRADIENT, "I")}</TD></TR>' for note in notes]
     tip = f"{value.name or value.hint or value.role}: {count(value):,} numbers, {shape_text(value)}"
     return (
         f'shape=box, style=filled, fillcolor="{fill}", color="{border}", '
