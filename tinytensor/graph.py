@@ -46,7 +46,8 @@ class Node:
 
     __slots__ = (
         "op", "params", "parents", "consts", "in_meta", "needs", "saved", "versions", "shape",
-        "dtype", "value", "version", "grad", "scope", "seq", "name", "hooks", "where", "__weakref__",
+        "dtype", "value", "version", "grad", "scope", "seq", "name", "hooks", "where",
+        "__weakref__",
     )  # fmt: skip
 
     op: Any

@@ -40,7 +40,7 @@ def to_dot(picture: Picture, direction: str | None = None) -> str:
             to right, models from top to bottom.
     """
     if direction is None:
-        direction = "TB" if picture.groups() or any(s.module for s in picture.steps) else "LR"
+        direction = "TB" if picture.groups() or picture.has_modules() else "LR"
     if direction not in ("LR", "TB", "BT", "RL"):
         raise ValueError(f"direction: expected LR, TB, RL, BT or None, got {direction!r}")
     return _Writer(picture, direction).text()

@@ -1,8 +1,8 @@
 """Looking into a fused op: its reference, run on the op's own operands, has a graph to be drawn.
 
-The operands' numbers are known where the graph still has them: kept for backward, of a small result,
-or of a leaf, and not written to since. Where one is not, the reference runs on zeros, and nothing
-but shapes may be read off.
+The operands' numbers are known where the graph still has them: kept for backward, of a small
+result, or of a leaf, and not written to since. Where one is not, the reference runs on zeros, and
+nothing but shapes may be read off.
 """
 
 from __future__ import annotations
@@ -139,7 +139,12 @@ def stand_in(node: Node, i: int, value: Any) -> Any:
     if node.in_meta[i] is None:
         return (node.consts or {}).get(i)
     shape, dtype = node.in_meta[i]
-    array = np.zeros(shape, dtype) if value is None else device_of(value).to_host(value)
+    if value is None:
+        # integers that are not a setting at the same time, such as the index to be ignored
+        fill = int(any(type(v) is int and v == 0 for v in node.params.values()))
+        array = np.full(shape, fill if dtype.kind in "iu" else 0, dtype)
+    else:
+        array = device_of(value).to_host(value)
     dtype = F32 if node.op.wide and dtype == F16 else dtype
     needs_grad = node.parents[i] is not None
     return tensor(array.astype(dtype), requires_grad=needs_grad, device="cpu")

@@ -172,6 +172,11 @@ class Picture:
                 found.setdefault(id(group), group)
         return list(found.values())
 
+    def has_modules(self) -> bool:
+        """Is there a module call, whether in a frame or folded?"""
+        calls = any(group.kind != "reference" for group in self.groups())
+        return calls or any(step.module is not None for step in self.steps)
+
     def boxes(self) -> int:
         """How many boxes and circles the picture will have."""
         return len(self.steps) + sum(value.shown for value in self.values())
