@@ -19,6 +19,7 @@ from ..device import device_of
 from ..dtypes import F16, F32
 from ..grad_mode import enable_grad, no_grad
 from ..graph import Node, Seen
+from ..operations.naming import listening
 from ..thread_state import local
 
 
@@ -30,11 +31,13 @@ class Inside:
         operands: a tensor that stands for each operand, or None where that is a number or left out.
         results: what the reference made of them.
         real: whether they have the numbers that the op saw, or are zeros.
+        names: of constants that it made: (array, name) by the array's id.
     """
 
     operands: list[Any]
     results: Sequence[Any]
     real: bool
+    names: dict[int, tuple[Any, str]]
 
 
 def check_names(names: Collection[str] | bool) -> None:
@@ -68,7 +71,7 @@ def look_inside(node: Node, grads: Sequence[Any] | None) -> Inside:
     operands = [stand_in(node, i, value if real else None) for i, (value, _) in enumerate(found)]
     given = [operands] if node.op.variadic else operands
     with unwatched():
-        with enable_grad():
+        with enable_grad(), listening() as names:
             made = node.op.reference(*given, **node.params)
         results = list(made) if isinstance(made, (tuple, list)) else [made]
         if real and grads is not None:
@@ -80,7 +83,7 @@ def look_inside(node: Node, grads: Sequence[Any] | None) -> Inside:
             with no_grad():
                 backward([r for r, _ in pairs], [g for _, g in pairs], retain_graph=True)
     tensors = [tensor if hasattr(tensor, "node") else None for tensor in operands]
-    return Inside(tensors, results, real)
+    return Inside(tensors, results, real, names)
 
 
 @contextmanager

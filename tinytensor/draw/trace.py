@@ -75,6 +75,8 @@ class _Tracer:
         self.readers: dict[int, list[Any]] = {}  # nodes outside of opened ops, by id of value
         self.past: dict[tuple[int, str], Value] = {}  # constants that have changed or gone
         self.several: dict[int, Step | list[Value]] = {}  # by id of a node with several outputs
+        self.names: dict[int, tuple[Any, str]] = {}  # of constants of opened ops, by id of array
+        self.read_again: set[int] = set()  # values that an opened op's own ops read
         self.given: dict[int, Value] = {}  # what opened ops read from outside, by id of array
         self.kept: list[Any] = []  # tensors of opened ops: their ids must stay taken
         self.group_of: dict[int, Group] = {}  # by id of scope
@@ -133,7 +135,11 @@ class _Tracer:
         """One of the outputs of an op that has several."""
         value.index = node.params["index"]
         maker = self.several[id(node.parents[0])]
-        return maker.produce(value) if isinstance(maker, Step) else adopt(maker[value.index], value)
+        return (
+            maker.produce(value)
+            if isinstance(maker, Step)
+            else self.adopt(maker[value.index], value)
+        )
 
     def operand(self, node: Any, i: int, inside: _Opened | None) -> Value | None:
         """What an op reads, or None for an operand left out (no bias, no mask).
@@ -216,7 +222,8 @@ class _Tracer:
             if id(array) in self.given:
                 return self.given[id(array)]
             shape, dtype = node.in_meta[i]
-            value = Value(INPUT, tuple(shape), str(dtype), needs_grad=False)
+            _, name = self.names.get(id(array), (None, ""))
+            value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
         elif isinstance(kept, Seen):
             value = self.seen(kept)
         else:
@@ -282,31 +289,40 @@ class _Tracer:
                 self.leaves[id(tensor), False] = value
                 self.given[id(tensor.data)] = value
         self.kept.append(found)
+        self.names.update(found.names)
         level = -1 if group is None else group.level
         real = found.real and (inside is None or inside.real)
         frame = Group(node.op.name, "reference", group, level, note="" if real else SHAPES_ALONE)
         names = frozenset({node.op.name}) | (frozenset() if inside is None else inside.names)
+        before = len(self.steps)
         nodes = reachable(tensor.node for tensor in found.results)
         self.walk(nodes, _Opened(frame, names, real))
         inner = [self.made[id(tensor.node)] for tensor in found.results]
+        self.read_again |= {id(value) for step in self.steps[before:] for value in step.inputs}
         if several(node.shape):
             self.several[id(node)] = inner
         else:
-            self.made[id(node)] = adopt(inner[0], computed(node, True))
+            outer = computed(node, inside is None or inside.real)
+            self.made[id(node)] = self.adopt(inner[0], outer)
         return True
+
+    def adopt(self, inner: Value, outer: Value) -> Value:
+        """The result of an opened op: computed inside, with the numbers and name it has outside.
+
+        Its gradient outside is not all of it where the inside reads it again, as a recurrent cell
+        does.
+        """
+        inner.name, inner.data, inner.dtype = outer.name, outer.data, outer.dtype
+        inner.changed = outer.changed
+        if inner.grad is None and id(inner) not in self.read_again:
+            inner.grad = outer.grad
+        return inner
 
 
 def called(node: Any, i: int, shortest: int = 2) -> str:
     """What a node's op calls an operand: "ids" and "weight" tell something, "x" does not."""
     names = () if getattr(node.op, "variadic", False) else tuple(node.op.inputs)
     return names[i] if i < len(names) and len(names[i]) >= shortest else ""
-
-
-def adopt(inner: Value, outer: Value) -> Value:
-    """The result of an opened op: computed inside, with the numbers and name it has outside."""
-    inner.name, inner.data, inner.grad = outer.name, outer.data, outer.grad
-    inner.dtype, inner.changed = outer.dtype, outer.changed
-    return inner
 
 
 def several(shape: Any) -> bool:
