@@ -2,7 +2,8 @@
 the last line of a notebook's cell.
 
     trace.py    walks back from a tensor: every op, tensor, name and number
-    opened.py   runs a fused op's reference, to show what is inside
+    opened.py   runs a fused op's reference on what the op was given, to show what is inside
+    words.py    an op's settings as text
     fold.py     merges equal neighbours, folds modules to boxes
     dot.py      writes DOT text
     render.py   turns that into SVG, PNG or PDF
