@@ -37,7 +37,8 @@ class Node:
         versions: for each of these the counter of writes and where it stood, or None for a thing
             that nobody can write to.
         shape, dtype: of the output (a tuple of shapes for several outputs).
-        value, grad: arrays, kept for outputs of at most ``SMALL`` elements.
+        value, grad: arrays, kept for outputs of at most ``SMALL`` elements. version: where there
+            is a value, the counter of the writes to its memory.
         scope: the module call that made it. seq: creation order. name: given by the user.
         hooks: functions to call with the gradient of the output, by handle, or None.
         where: (file, line) of the user's code that made it, under ``detect_anomaly`` only.
@@ -45,7 +46,8 @@ class Node:
 
     __slots__ = (
         "op", "params", "parents", "consts", "in_meta", "needs", "saved", "versions", "shape",
-        "dtype", "value", "grad", "scope", "seq", "name", "hooks", "where", "__weakref__",
+        "dtype", "value", "version", "grad", "scope", "seq", "name", "hooks", "where",
+        "__weakref__",
     )  # fmt: skip
 
     op: Any
@@ -60,6 +62,7 @@ class Node:
     dtype: Any
     scope: Any
     seq: int
+    version: Version
 
     def __init__(self) -> None:
         self.value: Any = None

@@ -52,4 +52,5 @@ def become(x: Tensor, out: Tensor) -> None:
     x.data, x.node, x.tracked = out.data, out.node, out.tracked
     x.version = Version()
     if x.node is not None:
+        x.node.version = x.version
         x.node.name = x.name

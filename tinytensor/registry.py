@@ -253,7 +253,7 @@ class Op:
                 node.dtype = tuple(r.dtype for r in results)
                 for i, out in enumerate(outs):
                     if out.data.dtype.kind == "f":
-                        out.node = pick(node, i, out.data)
+                        out.node = pick(node, i, out)
                         out.tracked = True
             if self.view:
                 for out in outs:
@@ -279,6 +279,7 @@ class Op:
             node.dtype = result.dtype
             if result.size <= SMALL:
                 node.value = result if result.base is None else result.copy()
+                node.version = out.version
             out.node = node
             out.tracked = True
         return out
@@ -408,8 +409,9 @@ def _pick_forward(xp: Any, x: Any, index: int) -> Any:
 OUTPUT = Op("output", _pick_forward, "x")
 
 
-def pick(node: Node, index: int, array: Any) -> Node:
-    """The node for output ``index`` of a multi-output node."""
+def pick(node: Node, index: int, tensor: Tensor) -> Node:
+    """The node for ``tensor``, output ``index`` of a multi-output node."""
+    array = tensor.data
     out = Node()
     out.op = OUTPUT
     out.params = {"index": index}
@@ -424,4 +426,5 @@ def pick(node: Node, index: int, array: Any) -> Node:
     out.dtype = array.dtype
     if array.size <= SMALL:
         out.value = array if array.base is None else array.copy()
+        out.version = tensor.version
     return out

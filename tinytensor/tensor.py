@@ -179,12 +179,12 @@ class Tensor(Operators, NumpyProtocols):
         """Add ``g`` to ``grad``: a raw array, ``owned`` if nobody else holds it, or a Tensor for a
         ``graph`` of the gradients."""
         before = self._grad
-        if graph:
-            self._grad = g.copy() if before is None else before + g
-        elif before is None:
-            self._grad = make(g if owned else g.copy())
-        elif before.node is not None:
-            self._grad = make(before.data + g)
+        if before is None:
+            self._grad = g.copy() if graph else make(g if owned else g.copy())
+            return
+        if graph or before.node is not None:
+            self._grad = before + g if graph else make(before.data + g)
+            self._grad.version.count += 1  # as if written to: it is not that of one backward alone
         else:
             before.data += g
             before.version.bump()

@@ -6,6 +6,8 @@ import sys
 from types import FrameType
 from typing import Any
 
+from .graph import next_seq
+
 
 class Version:
     """Writes to one piece of memory; a tensor and its views share one.
@@ -13,6 +15,8 @@ class Version:
     Attributes:
         count: how many writes there were.
         where: ("file.py", line) of the user's code that wrote last, or None.
+        written: the running number of graph nodes at the last write: nodes with smaller ones saw
+            other numbers.
         holders: a token that every tensor on the memory holds once there are several; its
             reference count tells whether another one is still alive.
     """
@@ -20,11 +24,13 @@ class Version:
     # of the class until there is a write: every op makes one of these, seldom one is written to
     count: int = 0
     where: tuple[str, int] | None = None
+    written: int = -1
     holders: object | None = None
 
     def bump(self, where: tuple[str, int] | None = None) -> None:
         """Count one write and remember the line that made it: the user's, unless given."""
         self.count += 1
+        self.written = next_seq()
         self.where = where or user_line()
 
 

@@ -256,6 +256,7 @@ def draw(
     vocab_size: Annotated[int, typer.Option(help="Symbols there are", min=1)] = 65,
     batch_size: Annotated[int, typer.Option(help="Blocks", min=1)] = 2,
     dropout: Annotated[float, typer.Option(help="Dropout probability", min=0, max=1)] = 0.0,
+    values: Annotated[bool, typer.Option(help="Show the numbers in small tensors")] = False,
 ) -> None:
     """Draw the computation graph of a small model's loss."""
     from .. import draw as draw_graph
@@ -276,7 +277,7 @@ def draw(
         ids = rng.integers(0, vocab_size, (batch_size, block_size + 1))
         loss = net(ids[:, :-1], ids[:, 1:])[1]
         loss.backward()
-        draw_graph(loss, depth=depth).save(path)
+        draw_graph(loss, depth=depth, values=values).save(path)
     except (ValueError, NoRenderer) as error:
         raise ConfigError(str(error)) from None
     except OSError as error:

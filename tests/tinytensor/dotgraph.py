@@ -15,6 +15,8 @@ ATTRIBUTE = re.compile(r'(\w+)=(<(?:[^<>]|<[^<>]*>)*>|"(?:[^"\\]|\\.)*"|[-\w.]+)
 NODE = re.compile(r"(n\d+) \[(.*)\];")
 ARROW = re.compile(r"(n\d+) -> (n\d+)(?: \[(.*)\])?;")
 FRAME = re.compile(r"subgraph (cluster_\d+) \{")
+ROW = re.compile(r"\{rank=same;( [ns]\d+;)+\}")
+SPACER = re.compile(r"s\d+ (-> n\d+ )?\[style=invis.*\];")
 DEFAULTS = re.compile(r"(graph|node|edge) \[(.*)\];")
 
 
@@ -93,7 +95,11 @@ def parse(source: str) -> Graph:
         elif line == "}":
             around.pop()
         elif match := ARROW.fullmatch(line):
-            graph.arrows.append((match[1], match[2], attributes(match[3] or "")))
+            how = attributes(match[3] or "")
+            ends = (match[2], match[1]) if how.get("dir") == "back" else (match[1], match[2])
+            graph.arrows.append((*ends, how))
+        elif ROW.fullmatch(line) or SPACER.fullmatch(line):
+            continue
         elif match := NODE.fullmatch(line):
             assert match[1] not in graph.nodes
             inside = around[-1] if around else None

@@ -144,9 +144,9 @@ def test_without_merging_each_block_has_its_box(gpt: tuple[models.GPT, tt.Tensor
 
 def test_without_a_depth_the_picture_stays_readable(gpt: tuple[models.GPT, tt.Tensor]) -> None:
     small, deep = drawn(gpt[1]), drawn(gpt[1], merge=False)
-    assert 15 < len(small.nodes) <= 70
-    assert 15 < len(deep.nodes) <= 70
-    assert len(drawn(gpt[1], depth=99, merge=False).nodes) > 2 * 70
+    assert 15 <= len(small.nodes) <= 25
+    assert 15 <= len(deep.nodes) <= 25
+    assert len(drawn(gpt[1], depth=99, merge=False).nodes) > 5 * 25
 
 
 def test_counts_of_a_folded_model_include_what_was_merged(
@@ -285,7 +285,7 @@ def test_merged_results_show_no_numbers_but_the_last_ones_are_right() -> None:
     out = model(np.ones((1, 2), np.float32))
     out.name = "last"
     out.sum().backward()
-    graph = drawn(out, depth=9)
+    graph = drawn(out, depth=9, values=True)
     assert sum("× 3" in title for title in graph.titles()) == 1
     numbers = " ".join(f"{v:.4g}" for v in out.detach().numpy().ravel())
     assert graph.find("last").text == f"last (1, 2) float32 data {numbers} grad 1.0 1.0"
@@ -311,7 +311,7 @@ def test_an_opened_op_shows_its_reference() -> None:
     closed, opened = drawn(tt.softmax(x * 2.0)), drawn(tt.softmax(x * 2.0), open="softmax")
     assert closed.find("softmax").attributes["peripheries"] == "2"
     (frame,) = opened.frames.values()
-    assert frame.text == "softmax  reference"
+    assert frame.text == "softmax  reference  shapes alone"
     inside = {n.text.split()[0] for n in opened.nodes.values() if n.around == frame.id}
     assert "exp" in inside
     assert "softmax" not in inside
@@ -333,7 +333,6 @@ def test_the_result_of_an_opened_op_keeps_its_numbers() -> None:
 
 
 def test_numbers_of_an_opened_op_inside_an_expression_are_the_real_ones() -> None:
-    """The reference runs on zeros; its own small tensors say nothing, its result is what it was."""
     x = tt.tensor([0.0, 1.0, 3.0], requires_grad=True, name="x")
     p = tt.softmax(x)
     (p * 2.0).sum().backward()

@@ -80,7 +80,11 @@ def test_drawing_a_small_model(model: str, folder: Path) -> None:
     done = call("draw", model, "--out", "graph.gv", "--depth", "2", "--n-layer", "1", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "graph.gv\n"
-    assert "digraph" in (folder / "graph.gv").read_text()
+    text = (folder / "graph.gv").read_text()
+    assert "digraph" in text and ">data<" not in text
+    done = call("draw", model, "--out", "graph.gv", "--values", "--n-layer", "1", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert ">data<" in (folder / "graph.gv").read_text()
 
 
 def test_help_is_complete_and_has_the_defaults(folder: Path) -> None:

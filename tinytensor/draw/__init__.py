@@ -2,7 +2,8 @@
 the last line of a notebook's cell.
 
     trace.py    walks back from a tensor: every op, tensor, name and number
-    opened.py   runs a fused op's reference, to show what is inside
+    opened.py   runs a fused op's reference on what the op was given, to show what is inside
+    words.py    an op's settings as text
     fold.py     merges equal neighbours, folds modules to boxes
     dot.py      writes DOT text
     render.py   turns that into SVG, PNG or PDF
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from .dot import to_dot
 from .fold import fold
-from .opened import check_names, run_reference
+from .opened import check_names, look_inside
 from .picture import Picture
 from .render import NoRenderer, render, renderer, save
 from .trace import trace
@@ -87,13 +88,21 @@ def draw(
     merge: bool = True,
     direction: str | None = None,
     limit: int | None = LIMIT,
+    values: bool | None = None,
 ) -> Drawing:
     """Draw how a tensor was computed.
 
     Ops are blue circles and ellipses (two rims: a fused op, see ``open``), tensors are boxes:
-    parameters yellow, inputs green-grey, results white or, if asked for, green. Tensors of up to
-    16 elements show their numbers and, after ``backward``, their gradients; larger results are
-    written on the arrows. Dashed arrows carry no gradient. Frames are module calls.
+    parameters yellow, inputs green-grey, results white or, if asked for, green. With ``values``,
+    tensors of up to 16 elements show their numbers and, after ``backward``, their gradients; other
+    results are written on the arrows. Dashed arrows carry no gradient. Frames are module calls.
+
+    Numbers are those that the op saw. A tensor that was written to since (by an optimiser's step,
+    say) is marked "changed since", and its numbers "now"; ops from before and after the write read
+    two boxes. A leaf's gradient is marked where it is not that of one backward alone, and left out
+    where it is of another graph. Inside an opened op there are numbers if those of all operands are
+    known; if not, it is titled "shapes alone": open before ``backward``, or keep what it frees by
+    ``backward(retain_graph=True)``.
 
     Args:
         tensor: one tensor, or several that share a graph, such as (loss, logits).
@@ -104,6 +113,7 @@ def draw(
             count. False draws each.
         direction: "LR" or "TB"; None runs expressions from left to right, models downwards.
         limit: the number of boxes above which no picture is made (the text always is).
+        values: show numbers in boxes; None shows those of expressions, not those of models.
 
     Returns:
         A :class:`Drawing`: ``.save("x.svg")``, ``.source``, and a picture in notebooks.
@@ -123,5 +133,10 @@ def draw(
         raise ValueError(f"depth: expected None or an integer from 0, got {depth!r}")
     names: Collection[str] | bool = [open] if isinstance(open, str) else open
     check_names(names)
-    picture = fold(trace(tensors, names, run_reference), depth, merge)
+    picture = trace(tensors, names, look_inside)
+    if values is None:
+        values = not picture.has_modules()
+    if not values:
+        picture.forget_numbers()
+    picture = fold(picture, depth, merge)
     return Drawing(picture, to_dot(picture, direction), limit)

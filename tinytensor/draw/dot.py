@@ -27,6 +27,9 @@ COLOURS = {
 FRAMES = ("#f8f9fb", "#f0f3f7", "#e8edf3", "#e0e6ee", "#d8e0ea")  # by depth, for groups
 REFERENCE = "#eef4fd"
 
+NODESEP = "0.3"  # inches between the boxes of a row
+LOST = "run on zeros: the graph does not have all numbers that it was given (any more)"
+
 SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@"}
 
 
@@ -38,7 +41,7 @@ def to_dot(picture: Picture, direction: str | None = None) -> str:
             to right, models from top to bottom.
     """
     if direction is None:
-        direction = "TB" if picture.groups() or any(s.module for s in picture.steps) else "LR"
+        direction = "TB" if picture.groups() or picture.has_modules() else "LR"
     if direction not in ("LR", "TB", "BT", "RL"):
         raise ValueError(f"direction: expected LR, TB, RL, BT or None, got {direction!r}")
     return _Writer(picture, direction).text()
@@ -92,7 +95,9 @@ class _Writer:
         self.ids: dict[int, str] = {}
         self.lines: dict[Group | None, list[str]] = {None: []}
         self.inside: dict[Group | None, list[Group]] = {}
-        self.frames = 0
+        self.frames = self.spacers = 0
+        self.upright = direction in ("TB", "BT")
+        self.after: set[tuple[int, int]] = set()  # (value, step) that stand in a row, value last
         kinds = {v.dtype for v in picture.values() if not v.shown}
         self.common = kinds.pop() if len(kinds) == 1 else ""  # dtype of all tensors on arrows
 
@@ -107,6 +112,13 @@ class _Writer:
         for step in self.picture.steps:
             where = step.group
             self.put(where, step, module_attributes(step) if step.module else op_attributes(step))
+        if self.upright:
+            rows = {id(step): beside(step, readers) for step in self.picture.steps}
+            for step in self.picture.steps:
+                self.put_beside(step, *rows[id(step)])
+            for group, step in first_steps(self.picture).items():
+                if step.group is group:
+                    self.clear_title(group, step, rows[id(step)][0])
         body = self.frame_lines(None, "  ")
         return "\n".join([*self.head(), *body, *self.arrow_lines(), "}", ""])
 
@@ -114,9 +126,37 @@ class _Writer:
         name = self.ids[id(thing)] = f"n{len(self.ids)}"
         self.lines.setdefault(group, []).append(f"{name} [{attributes}];")
 
+    def put_beside(self, step: Step, left: list[Value], right: list[Value]) -> None:
+        """Parameters and constants in one row with the op that reads them.
+
+        Above it they would reach up to where the op before stands: the frames around the two could
+        not stand one below the other.
+        """
+        if left or right:
+            self.after.update((id(value), id(step)) for value in right)
+            row = " ".join(f"{self.ids[id(thing)]};" for thing in (*left, step, *right))
+            self.lines[step.group].append(f"{{rank=same; {row}}}")
+
+    def clear_title(self, group: Group, step: Step, left: list[Value]) -> None:
+        """Room on the left of a frame's first op, so that arrows to it pass by the frame's title.
+
+        Lengths are in points, estimated from the number of letters.
+        """
+        gap = 72 * float(NODESEP)
+        free = sum(7 * max(len(v.name or v.hint), 9) + gap for v in left) + width_of(step) / 2
+        lacking = 7 * len(" ".join(title_words(group))) + 15 - free - gap
+        if lacking > 0:
+            spacer, nearest = f"s{self.spacers}", self.ids[id(left[0] if left else step)]
+            self.spacers += 1
+            self.lines[group] += [
+                f'{spacer} [style=invis, shape=box, label="", width={lacking / 72:.2f}];',
+                f"{{rank=same; {spacer}; {nearest};}}",
+                f"{spacer} -> {nearest} [style=invis];",
+            ]
+
     def head(self) -> list[str]:
         tight = self.direction in ("LR", "RL")
-        ranksep, nodesep = ("0.35", "0.2") if tight else ("0.36", "0.3")
+        ranksep, nodesep = ("0.35", "0.2") if tight else ("0.36", NODESEP)
         caption = ""
         if self.common:
             words = font(f"tensors on arrows are {self.common}", 9, SOFT)
@@ -152,8 +192,39 @@ class _Writer:
                 parts.append("style=dashed")
             tip = " ".join(part for part in (value.name or label, shape_text(value)) if part)
             parts.append(f"tooltip={quote(tip)}")
-            attributes = f" [{', '.join(parts)}]" if parts else ""
-            yield f"  {self.ids[id(start)]} -> {self.ids[id(end)]}{attributes};"
+            if self.upright and value.step is not None:
+                parts.append("weight=8")  # what is computed runs straight down
+            if (id(start), id(end)) in self.after:
+                start, end = end, start
+                parts.append("dir=back")
+            yield f"  {self.ids[id(start)]} -> {self.ids[id(end)]} [{', '.join(parts)}];"
+
+
+def beside(step: Step, readers: dict[int, list[Step]]) -> tuple[list[Value], list[Value]]:
+    """What stands to the left and to the right of a step: up to two of the leaves that it alone
+    reads, in its own frame."""
+    own = {id(v): v for v in step.inputs if v.step is None and len(readers[id(v)]) == 1}
+    found = [v for v in own.values() if home(v, [step]) is step.group][-2:]
+    leading = len(found) == 2 or found[:1] == step.inputs[:1]
+    return (found[:1], found[1:]) if leading else ([], found)
+
+
+def first_steps(picture: Picture) -> dict[Group, Step]:
+    """For each frame the first step inside it."""
+    found: dict[Group, Step] = {}
+    for step in picture.steps:
+        for group in step.group.chain() if step.group is not None else ():
+            found.setdefault(group, step)
+    return found
+
+
+def width_of(step: Step) -> float:
+    """About how wide a step is, in points."""
+    if step.module is not None:
+        return 18 + 7 * len(f"{name_of(step.module)} {step.module.kind}")
+    if step.title in SYMBOLS and not step.settings:
+        return 26
+    return 30 + max(8 * len(step.title), 6 * len(step.settings))
 
 
 # ---- labels --------------------------------------------------------------------------------------
@@ -224,20 +295,26 @@ def times(group: Group) -> str:
     return f"× {group.count}"
 
 
+def title_words(group: Group) -> tuple[str, str, str, str]:
+    """A frame's name, kind, number of copies and note."""
+    kind = group.kind if group.kind != group.title else ""
+    return name_of(group), kind, times(group) if group.count > 1 else "", group.note
+
+
 def frame_attributes(group: Group) -> str:
     """A module call's frame, darker the deeper; dashed around an opened op."""
     depth = len(group.chain()) - 1
     fill = REFERENCE if group.kind == "reference" else FRAMES[min(depth, len(FRAMES) - 1)]
     border = COLOURS["op"][1] if group.kind == "reference" else "#b8c2cc"
-    words = [font(name_of(group), 12, None, "B")]
-    if group.kind != group.title:
-        words.append(font(group.kind, 11, SOFT))
-    if group.count > 1:
-        words.append(font(times(group), 15, COLOURS["module"][1], "B"))
+    name, kind, number, note = title_words(group)
+    words = [font(name, 12, None, "B"), font(kind, 11, SOFT)]
+    words += [font(number, 15, COLOURS["module"][1], "B"), font(note, 9, SOFT, "I")]
     style = "rounded,filled,dashed" if group.kind == "reference" else "rounded,filled"
+    tip = f"{group.kind}, {LOST}" if group.note else group.kind
     return (
         f'graph [style="{style}", fillcolor="{fill}", color="{border}", margin=12, '
-        f"labelloc=t, labeljust=l, label=<{'  '.join(words)}>, tooltip={quote(group.kind)}];"
+        f"labelloc=t, labeljust=l, label=<{'  '.join(filter(None, words))}>, "
+        f"tooltip={quote(tip)}];"
     )
 
 
@@ -249,11 +326,14 @@ def value_attributes(value: Value) -> str:
             f"height=0.2, width=0.2, tooltip={quote('a constant')}"
         )
     fill, border = COLOURS["output" if value.output else value.role]
-    numbers = []
+    numbers, notes = [], []
     if value.data is not None:
-        numbers += number_rows("data", value.data, INK)
+        numbers += number_rows("now" if value.changed else "data", value.data, INK)
     if value.grad is not None:
         numbers += number_rows("grad", value.grad, GRADIENT)
+        notes += ["grad changed since, or of several backwards"] if value.several else []
+    if value.changed:
+        notes.insert(0, "changed since")
     wide = max((row.count("<TD") for row in numbers), default=1)
     name = font(value.name, 12, None, "B") or font(value.hint, 12, None, "I")
     rows = [
@@ -262,6 +342,7 @@ def value_attributes(value: Value) -> str:
         if words
     ]
     rows += numbers
+    rows += [f'<TR><TD COLSPAN="{wide}">{font(note, 9, GRADIENT, "I")}</TD></TR>' for note in notes]
     tip = f"{value.name or value.hint or value.role}: {count(value):,} numbers, {shape_text(value)}"
     return (
         f'shape=box, style=filled, fillcolor="{fill}", color="{border}", '

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .picture import CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 
-READABLE = 70  # boxes and circles that still make a picture to read; used when no depth is given
+READABLE = 25  # boxes and circles that still make a picture to read; used when no depth is given
 
 
 def fold(picture: Picture, depth: int | None, merge: bool = True) -> Picture:

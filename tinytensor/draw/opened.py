@@ -1,14 +1,43 @@
-"""Looking into a fused op: its reference, run once on zeros, has a graph that can be drawn."""
+"""Looking into a fused op: its reference, run on the op's own operands, has a graph to be drawn.
+
+The operands' numbers are known where the graph still has them: kept for backward, of a small
+result, or of a leaf, and not written to since. Where one is not, the reference runs on zeros, and
+nothing but shapes may be read off.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..autograd import backward
 from ..device import device_of
-from ..graph import Seen
+from ..dtypes import F16, F32
+from ..grad_mode import enable_grad, no_grad
+from ..graph import Node, Seen
+from ..operations.naming import listening
+from ..thread_state import local
+
+
+@dataclass
+class Inside:
+    """What is inside an op.
+
+    Attributes:
+        operands: a tensor that stands for each operand, or None where that is a number or left out.
+        results: what the reference made of them.
+        real: whether they have the numbers that the op saw, or are zeros.
+        names: of constants that it made: (array, name) by the array's id.
+    """
+
+    operands: list[Any]
+    results: Sequence[Any]
+    real: bool
+    names: dict[int, tuple[Any, str]]
 
 
 def check_names(names: Collection[str] | bool) -> None:
@@ -28,33 +57,97 @@ def check_names(names: Collection[str] | bool) -> None:
             raise ValueError(f"open: {name!r} {why}; these can be opened: {', '.join(known)}")
 
 
-def run_reference(node: Any) -> tuple[list[Any], Sequence[Any]]:
-    """The graph of a node's reference: (a stand-in for each operand or None, the results).
+def look_inside(node: Node, grads: Sequence[Any] | None) -> Inside:
+    """Run a node's reference on its operands, and back if the gradients of its results are known.
 
     Runs on the CPU, wherever the model is. Nothing random happens: the masks of dropout are
     operands, drawn before the op.
+
+    Args:
+        grads: an array, or None for zero, per result; None where they are not known.
     """
-    from .. import enable_grad
-
-    operands = [stand_in(node, i) for i in range(len(node.parents))]
+    found = [operand(node, i) for i in range(len(node.parents))]
+    real = all(known for _, known in found)
+    operands = [stand_in(node, i, value if real else None) for i, (value, _) in enumerate(found)]
     given = [operands] if node.op.variadic else operands
-    with enable_grad(), np.errstate(all="ignore"):
-        result = node.op.reference(*given, **node.params)
-    results = list(result) if isinstance(result, (tuple, list)) else [result]
-    return [tensor if hasattr(tensor, "node") else None for tensor in operands], results
+    with unwatched():
+        with enable_grad(), listening() as names:
+            made = node.op.reference(*given, **node.params)
+        results = list(made) if isinstance(made, (tuple, list)) else [made]
+        if real and grads is not None:
+            pairs = [
+                (result, device_of(g).to_host(g).astype(result.dtype))
+                for result, g in zip(results, grads, strict=True)
+                if result.tracked and g is not None
+            ]
+            with no_grad():
+                backward([r for r, _ in pairs], [g for _, g in pairs], retain_graph=True)
+    tensors = [tensor if hasattr(tensor, "node") else None for tensor in operands]
+    return Inside(tensors, results, real, names)
 
 
-def stand_in(node: Any, i: int) -> Any:
-    """Zeros in place of an operand; numbers and small constants stay what they are."""
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Neither warnings nor detect_anomaly nor checkpointing: these are about the user's own ops."""
+    state = local.state
+    before = state.observers, state.anomaly
+    state.observers, state.anomaly = (), False
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        state.observers, state.anomaly = before
+
+
+def operand(node: Node, i: int) -> tuple[Any, bool]:
+    """What operand ``i`` was: an array, a number or None; and whether that is known."""
+    if node.in_meta[i] is None:
+        return (node.consts or {}).get(i), True
+    parent, const = node.parents[i], (node.consts or {}).get(i)
+    array = None if node.op.variadic else saved(node, node.op.inputs[i])
+    if array is None and isinstance(const, Seen):
+        array = const.array
+    elif array is None and isinstance(parent, Node):
+        array = saved(parent, "out")
+        if array is None and parent.value is not None and not written(parent.version, parent):
+            array = parent.value
+    elif array is None and parent is not None and not written(parent.version, node):
+        array = parent.data
+    shape, dtype = node.in_meta[i]
+    fits = array is not None and array.shape == shape and array.dtype in (dtype, F32)
+    return array, fits
+
+
+def saved(node: Node, key: str) -> Any:
+    """What a node keeps for backward under this name, or None: freed, or written to since."""
+    if type(node.saved) is not tuple or key not in node.op.keys:
+        return None
+    at = node.op.keys.index(key)
+    version = node.versions[at]
+    return node.saved[at] if version is None or version[0].count == version[1] else None
+
+
+def written(version: Any, node: Node) -> bool:
+    """Was the memory that this counter belongs to written to after the node was made?"""
+    return bool(version.written > node.seq)
+
+
+def stand_in(node: Node, i: int, value: Any) -> Any:
+    """A tensor on the CPU for an operand, zeros where it has no value; numbers stay what they are.
+
+    What computes in float32 on float16 does so here.
+    """
     from ..tensor import tensor
 
-    kept = (node.consts or {}).get(i)
-    if kept is not None:
-        if not isinstance(kept, Seen):
-            return kept
-        return tensor(device_of(kept.array).to_host(kept.array), device="cpu")
     if node.in_meta[i] is None:
-        return None
+        return (node.consts or {}).get(i)
     shape, dtype = node.in_meta[i]
+    if value is None:
+        # integers that are not a setting at the same time, such as the index to be ignored
+        fill = int(any(type(v) is int and v == 0 for v in node.params.values()))
+        array = np.full(shape, fill if dtype.kind in "iu" else 0, dtype)
+    else:
+        array = device_of(value).to_host(value)
+    dtype = F32 if node.op.wide and dtype == F16 else dtype
     needs_grad = node.parents[i] is not None
-    return tensor(np.zeros(shape, dtype), requires_grad=needs_grad, device="cpu")
+    return tensor(array.astype(dtype), requires_grad=needs_grad, device="cpu")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 PARAMETER, BUFFER, INPUT = "parameter", "buffer", "input"
 CONSTANT, COMPUTED = "constant", "computed"
@@ -27,6 +28,7 @@ class Group:
         count: how many equal groups this one stands for.
         last: title of the last of them.
         together: True if they stand side by side, False if they follow one another.
+        note: more to say in its title.
     """
 
     title: str
@@ -36,6 +38,7 @@ class Group:
     count: int = 1
     last: str = ""
     together: bool = False
+    note: str = ""
 
     def chain(self) -> list[Group]:
         """The groups around this one and itself, outermost first."""
@@ -57,6 +60,8 @@ class Value:
         shape, dtype: as the engine reports them; shape is None for a plain number.
         name: the user's name or the path in the model; "" if it has none.
         data, grad: nested lists of numbers, for small tensors only.
+        changed: written to since the op that read or made it, so that ``data`` is what it is now.
+        several: ``grad`` was added to, or changed, after the backward that made it.
         needs_grad: False for what no gradient flows to.
         step: what computed it; None for leaves.
         output: True for the tensors the picture was asked for.
@@ -71,6 +76,8 @@ class Value:
     name: str = ""
     data: object = None
     grad: object = None
+    changed: bool = False
+    several: bool = False
     needs_grad: bool = True
     step: Step | None = None
     output: bool = False
@@ -93,7 +100,7 @@ class Step:
         group: the frame it stands in.
         inputs: what it reads, in the op's order; labels: a word for each arrow.
         outputs: what it produces.
-        settings: the op's parameters as text ("axis=1").
+        settings: the op's parameters as text ("axis=1"); params: as they were given.
         fused: True for an op that has a reference and may be opened.
         module: for a folded module, the group it replaces; None for an op.
         parameters: for a folded module, how many parameter tensors and numbers are inside.
@@ -107,6 +114,7 @@ class Step:
     labels: list[str] = field(default_factory=list)
     outputs: list[Value] = field(default_factory=list)
     settings: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
     fused: bool = False
     module: Group | None = None
     parameters: tuple[int, int] = (0, 0)
@@ -142,6 +150,12 @@ class Picture:
             found.setdefault(id(value), value)
         return list(found.values())
 
+    def forget_numbers(self) -> None:
+        """Leave the shapes alone, and the plain numbers, which belong to the formula."""
+        for value in self.values():
+            if value.role != CONSTANT:
+                value.data = value.grad = None
+
     def readers(self) -> dict[int, list[Step]]:
         """For each value's id, the steps that read it."""
         found: dict[int, list[Step]] = {}
@@ -157,6 +171,11 @@ class Picture:
             for group in step.group.chain() if step.group is not None else ():
                 found.setdefault(id(group), group)
         return list(found.values())
+
+    def has_modules(self) -> bool:
+        """Is there a module call, whether in a frame or folded?"""
+        calls = any(group.kind != "reference" for group in self.groups())
+        return calls or any(step.module is not None for step in self.steps)
 
     def boxes(self) -> int:
         """How many boxes and circles the picture will have."""

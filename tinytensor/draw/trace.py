@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..device import device_of
 from ..graph import Seen
+from .opened import Inside, saved, written
 from .picture import BUFFER, COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
+from .words import settings, tip
 
 SMALL = 16  # tensors of up to this many elements show their numbers, as the engine keeps them
 
-# One op, run once on zeros, gives the graph inside it: (op, operand values, params) -> tensors
-# that stand for the operands, and the results.
-Opener = Callable[[Any], tuple[list[Any], Sequence[Any]]]
+# looks into one fused op: (node, gradients of its results) -> what its reference computes
+Opener = Callable[[Any, Any], Inside]
+
+SHAPES_ALONE = "shapes alone"  # in the title of an opened op whose operands the graph has not kept
 
 
 def trace(
@@ -26,7 +30,7 @@ def trace(
     Args:
         outputs: tensors; one that has no graph gives a picture of itself alone.
         open: names of fused ops to show as their reference, or True for all.
-        opener: runs the reference of one node; see :func:`tinytensor.draw.opened.run_reference`.
+        opener: runs the reference of one node; see :func:`tinytensor.draw.opened.look_inside`.
     """
     return _Tracer(outputs, open, opener).picture
 
@@ -48,6 +52,16 @@ def is_node(thing: Any) -> bool:
     return hasattr(thing, "parents")
 
 
+@dataclass(frozen=True)
+class _Opened:
+    """Where a walk is inside of: the frame, the names of all ops open so far, and whether the
+    numbers are those that the op saw."""
+
+    frame: Group
+    names: frozenset[str]
+    real: bool
+
+
 class _Tracer:
     """One walk; holds what has been seen."""
 
@@ -57,15 +71,21 @@ class _Tracer:
         self.open, self.opener = open, opener
         self.steps: list[Step] = []
         self.made: dict[int, Value] = {}  # by id of node
-        self.leaves: dict[int, Value] = {}  # by id of tensor
+        self.leaves: dict[tuple[int, bool], Value] = {}  # by id of tensor, and written to since
+        self.tensors: dict[int, Any] = {}  # by id of a leaf's value
+        self.readers: dict[int, list[Any]] = {}  # nodes outside of opened ops, by id of value
         self.past: dict[tuple[int, str], Value] = {}  # constants that have changed or gone
         self.several: dict[int, Step | list[Value]] = {}  # by id of a node with several outputs
-        self.given: set[int] = set()  # ids of values that opened ops read from outside
+        self.names: dict[int, tuple[Any, str]] = {}  # of constants of opened ops, by id of array
+        self.read_again: set[int] = set()  # values that an opened op's own ops read
+        self.given: dict[int, Value] = {}  # what opened ops read from outside, by id of array
         self.kept: list[Any] = []  # tensors of opened ops: their ids must stay taken
         self.group_of: dict[int, Group] = {}  # by id of scope
         nodes = reachable(tensor.node for tensor in outputs)
         self.paths = model_paths(nodes)
+        self.nodes = nodes
         self.walk(nodes, None)
+        self.doubt_gradients()
         self.picture = Picture(self.steps, [self.output(tensor) for tensor in outputs])
 
     def output(self, tensor: Any) -> Value:
@@ -73,27 +93,32 @@ class _Tracer:
         value.output = True
         if tensor.node is not None:
             value.name = value.name or tensor.name or ""
-            if value.data is None and tensor.size <= SMALL:
-                value.data = numbers(tensor.data)
         return value
 
     # ---- nodes -----------------------------------------------------------------------------------
 
-    def walk(self, nodes: list[Any], inside: tuple[Group, frozenset[str]] | None) -> None:
-        """Add nodes; ``inside`` is given for an opened op: its frame and all ops open so far."""
+    def walk(self, nodes: list[Any], inside: _Opened | None) -> None:
+        """Add nodes; ``inside`` is given for those of an opened op."""
+        real = inside is None or inside.real
+        picks: dict[int, dict[int, Any]] = {}
         for node in nodes:
             if node.op.name == "output":
-                self.made[id(node)] = self.pick(node, computed(node, inside is None))
+                picks.setdefault(id(node.parents[0]), {})[node.params["index"]] = node
+        for node in nodes:
+            if node.op.name == "output":
+                self.made[id(node)] = self.pick(node, computed(node, real))
                 continue
-            group = self.group(node.scope) if inside is None else inside[0]
-            read = [self.operand(node, i, inside is not None) for i in range(len(node.parents))]
-            opened = inside[1] if inside is not None else frozenset[str]()
-            if self.opens(node, opened) and self.open_up(node, read, group, opened):
-                continue
+            group = self.group(node.scope) if inside is None else inside.frame
+            read = [self.operand(node, i, inside) for i in range(len(node.parents))]
+            if self.opens(node, inside):
+                grads = gradients(node, picks.get(id(node), {}))
+                if self.open_up(node, read, group, grads, inside):
+                    continue
             step = Step(
                 node.op.name,
                 group,
                 settings=settings(node.params, getattr(node.op, "defaults", {})),
+                params=node.params,
                 fused=getattr(node.op, "reference", None) is not None,
                 tip=tip(node.op),
             )
@@ -105,32 +130,41 @@ class _Tracer:
             if several(node.shape):
                 self.several[id(node)] = step
             else:
-                self.made[id(node)] = step.produce(computed(node, inside is None))
+                self.made[id(node)] = step.produce(computed(node, real))
 
     def pick(self, node: Any, value: Value) -> Value:
         """One of the outputs of an op that has several."""
         value.index = node.params["index"]
         maker = self.several[id(node.parents[0])]
-        return maker.produce(value) if isinstance(maker, Step) else adopt(maker[value.index], value)
+        return (
+            maker.produce(value)
+            if isinstance(maker, Step)
+            else self.adopt(maker[value.index], value)
+        )
 
-    def operand(self, node: Any, i: int, inner: bool) -> Value | None:
+    def operand(self, node: Any, i: int, inside: _Opened | None) -> Value | None:
         """What an op reads, or None for an operand left out (no bias, no mask).
 
-        ``inner`` for the ops of an opened one: their constants are theirs, and were computed from
-        zeros. Elsewhere nobody recorded where a constant was made. Ids, targets and first operands
-        nearly always come from outside the model; masks, tables and zero states from inside.
+        The constants of an opened op's own ops are theirs. Elsewhere nobody recorded where a
+        constant was made. Ids, targets and first operands nearly always come from outside the
+        model; masks, tables and zero states from inside.
         """
         parent = node.parents[i]
         if parent is None:
             found = self.constant(node, i)
-            if found is not None and inner and found.step is None and id(found) not in self.given:
-                found.inner, found.data = True, found.data if found.role == CONSTANT else None
+            given = any(found is value for value in self.given.values())
+            if found is not None and inside is not None and found.step is None and not given:
+                found.inner = True
+                if not inside.real and found.role != CONSTANT:
+                    found.data = None
             elif found is not None and i > 0 and not found.name and "int" not in found.dtype:
                 found.inner = True
             return found
         if is_node(parent):
             return self.made[id(parent)]
-        value = self.leaf(parent)
+        value = self.leaf(parent, written(parent.version, node))
+        if inside is None:
+            self.readers.setdefault(id(value), []).append(node)
         if value.role == PARAMETER and not value.name:  # its model is gone: guess from the reader
             where = node.scope.path if node.scope is not None else ""
             value.hint = value.hint or ".".join(part for part in (where, called(node, i)) if part)
@@ -138,10 +172,13 @@ class _Tracer:
 
     # ---- leaves ----------------------------------------------------------------------------------
 
-    def leaf(self, tensor: Any) -> Value:
-        """A tensor that no op made: a parameter of the model, or something the user brought."""
-        if id(tensor) in self.leaves:
-            return self.leaves[id(tensor)]
+    def leaf(self, tensor: Any, changed: bool = False) -> Value:
+        """A tensor that no op made: a parameter of the model, or something the user brought.
+
+        ``changed``: as it was for ops from before it was written to, which is a box of its own.
+        """
+        if (id(tensor), changed) in self.leaves:
+            return self.leaves[id(tensor), changed]
         path, role = self.paths.get(id(tensor), ("", INPUT))
         own, small = tensor.name or "", tensor.size <= SMALL
         value = Value(
@@ -151,11 +188,30 @@ class _Tracer:
             f"{path} ({own})" if path and own and own != path else path or own,
             numbers(tensor.data) if small else None,
             numbers(tensor.grad.data) if small and tensor.grad is not None else None,
+            changed,
+            tensor.grad is not None and tensor.grad.version.count > 0,
             bool(tensor.requires_grad),
             inner=role == BUFFER,
         )
-        self.leaves[id(tensor)] = value
+        self.leaves[id(tensor), changed] = value
+        self.tensors[id(value)] = tensor
         return value
+
+    def doubt_gradients(self) -> None:
+        """Show the gradient of a leaf only where it can be that of this graph.
+
+        Where backward walked through none of the ops that read it, it is left over from elsewhere.
+        And it is one number for a tensor that is drawn twice, before and after a write to it.
+        """
+        walked = [state for node in self.nodes if (state := was_walked(node)) is not None]
+        for (key, changed), value in self.leaves.items():
+            seen = [was_walked(node) for node in self.readers.get(id(value), [])]
+            if value.grad is not None and seen and True not in seen:
+                if None not in seen or (walked and True not in walked):
+                    value.grad = None
+            if changed and (now := self.leaves.get((key, False))) is not None:
+                if now.grad is not None:
+                    value.grad = None
 
     def constant(self, node: Any, i: int) -> Value | None:
         """An operand without a gradient: its numbers if it is small, else its shape alone."""
@@ -163,8 +219,12 @@ class _Tracer:
         if kept is None and node.in_meta[i] is None:
             return None
         if kept is None:
+            array = None if node.op.variadic else saved(node, node.op.inputs[i])
+            if id(array) in self.given:
+                return self.given[id(array)]
             shape, dtype = node.in_meta[i]
-            value = Value(INPUT, tuple(shape), str(dtype), needs_grad=False)
+            _, name = self.names.get(id(array), (None, ""))
+            value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
         elif isinstance(kept, Seen):
             value = self.seen(kept)
         else:
@@ -178,8 +238,9 @@ class _Tracer:
         A tensor that was written to between two reads is two boxes.
         """
         tensor, then = kept.tensor(), numbers(kept.array)
-        if tensor is not None and numbers(tensor.data) == then and not tensor.requires_grad:
-            return self.leaf(tensor)
+        if tensor is not None and not tensor.requires_grad:
+            if repr(numbers(tensor.data)) == repr(then):  # as text, for NaN is not NaN
+                return self.leaf(tensor)
         key = (id(kept.tensor), repr(then))  # a tensor has one weak reference
         if key not in self.past:
             shape, dtype = tuple(kept.array.shape), str(kept.array.dtype)
@@ -203,46 +264,66 @@ class _Tracer:
 
     # ---- opened ops ------------------------------------------------------------------------------
 
-    def opens(self, node: Any, opened: frozenset[str]) -> bool:
+    def opens(self, node: Any, inside: _Opened | None) -> bool:
         name = node.op.name
-        if self.opener is None or name in opened or getattr(node.op, "reference", None) is None:
+        if self.opener is None or getattr(node.op, "reference", None) is None:
+            return False
+        if inside is not None and name in inside.names:
             return False
         return self.open if isinstance(self.open, bool) else name in self.open
 
     def open_up(
-        self, node: Any, read: list[Value | None], group: Group | None, opened: frozenset[str]
+        self,
+        node: Any,
+        read: list[Value | None],
+        group: Group | None,
+        grads: Sequence[Any] | None,
+        inside: _Opened | None,
     ) -> bool:
         """Draw the graph of the op's reference in its place; False if that computes nothing."""
         assert self.opener is not None
-        stand_ins, results = self.opener(node)
-        if any(tensor.node is None for tensor in results):
+        found = self.opener(node, grads)
+        if any(tensor.node is None for tensor in found.results):
             return False
-        for tensor, value in zip(stand_ins, read, strict=True):
+        for tensor, value in zip(found.operands, read, strict=True):
             if tensor is not None and value is not None:
-                self.leaves[id(tensor)] = value
-                self.given.add(id(value))
-        self.kept += [stand_ins, results]
+                self.leaves[id(tensor), False] = value
+                self.given[id(tensor.data)] = value
+        self.kept.append(found)
+        self.names.update(found.names)
         level = -1 if group is None else group.level
-        frame = Group(node.op.name, "reference", group, level)
-        self.walk(reachable(tensor.node for tensor in results), (frame, opened | {node.op.name}))
-        inner = [self.made[id(tensor.node)] for tensor in results]
+        real = found.real and (inside is None or inside.real)
+        frame = Group(node.op.name, "reference", group, level, note="" if real else SHAPES_ALONE)
+        names = frozenset({node.op.name}) | (frozenset() if inside is None else inside.names)
+        before = len(self.steps)
+        nodes = reachable(tensor.node for tensor in found.results)
+        self.walk(nodes, _Opened(frame, names, real))
+        inner = [self.made[id(tensor.node)] for tensor in found.results]
+        self.read_again |= {id(value) for step in self.steps[before:] for value in step.inputs}
         if several(node.shape):
             self.several[id(node)] = inner
         else:
-            self.made[id(node)] = adopt(inner[0], computed(node, True))
+            outer = computed(node, inside is None or inside.real)
+            self.made[id(node)] = self.adopt(inner[0], outer)
         return True
+
+    def adopt(self, inner: Value, outer: Value) -> Value:
+        """The result of an opened op: computed inside, with the numbers and name it has outside.
+
+        Its gradient outside is not all of it where the inside reads it again, as a recurrent cell
+        does.
+        """
+        inner.name, inner.data, inner.dtype = outer.name, outer.data, outer.dtype
+        inner.changed = outer.changed
+        if inner.grad is None and id(inner) not in self.read_again:
+            inner.grad = outer.grad
+        return inner
 
 
 def called(node: Any, i: int, shortest: int = 2) -> str:
     """What a node's op calls an operand: "ids" and "weight" tell something, "x" does not."""
     names = () if getattr(node.op, "variadic", False) else tuple(node.op.inputs)
     return names[i] if i < len(names) and len(names[i]) >= shortest else ""
-
-
-def adopt(inner: Value, outer: Value) -> Value:
-    """The result of an opened op: computed inside, with the numbers and name it has outside."""
-    inner.name, inner.data, inner.grad = outer.name, outer.data, outer.grad
-    return inner
 
 
 def several(shape: Any) -> bool:
@@ -253,9 +334,30 @@ def several(shape: Any) -> bool:
 def computed(node: Any, with_numbers: bool) -> Value:
     """The value a node made; ``with_numbers`` is False where it was run on zeros."""
     value = Value(COMPUTED, tuple(node.shape), str(node.dtype), node.name or "")
-    if with_numbers:
+    if with_numbers and node.value is not None:
         value.data, value.grad = numbers(node.value), numbers(node.grad)
+        value.changed = written(node.version, node)
     return value
+
+
+def was_walked(node: Any) -> bool | None:
+    """Did a backward come by this node? None where that cannot be told."""
+    if node.value is not None:
+        return node.grad is not None
+    return True if node.saved is None else None
+
+
+def gradients(node: Any, picks: dict[int, Any]) -> list[Any] | None:
+    """The gradient of each result of a node (``picks``, where it has several); None if unknown."""
+    if not several(node.shape):
+        return None if node.grad is None else [node.grad]
+    grads = []
+    for i, dtype in enumerate(node.dtype):
+        pick = picks.get(i)
+        if dtype.kind == "f" and (pick is None or pick.grad is None):
+            return None
+        grads.append(None if pick is None else pick.grad)
+    return grads
 
 
 def numbers(array: Any) -> object:
@@ -263,43 +365,6 @@ def numbers(array: Any) -> object:
     if array is None or isinstance(array, np.generic):
         return None if array is None else array.item()
     return device_of(array).to_host(array).tolist()
-
-
-def settings(params: dict[str, Any], defaults: dict[str, Any]) -> str:
-    """An op's parameters in short: those that are not as always, and can be read at a glance."""
-    parts = []
-    for key, value in params.items():
-        if value is None or hasattr(value, "shape"):
-            continue
-        if key in defaults and value == defaults[key]:
-            continue
-        text = short(value)
-        parts.append(f"{key}={text if len(text) <= 24 else text[:23] + '…'}")
-    return ", ".join(parts)
-
-
-def short(value: Any) -> str:
-    """A setting as one would write it: 0.1, (2, 3), [1:, :4] for an index."""
-    if isinstance(value, slice):
-        parts = [value.start, value.stop, *([] if value.step is None else [value.step])]
-        return ":".join("" if part is None else str(part) for part in parts)
-    if isinstance(value, (tuple, list)):
-        inner = ", ".join(short(part) for part in value)
-        if any(isinstance(part, slice) or part is ... for part in value):
-            return f"[{inner}]"
-        return f"({inner},)" if len(value) == 1 else f"({inner})"
-    if hasattr(value, "shape"):
-        return f"array{tuple(value.shape)}"
-    if value is ...:
-        return "..."
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def tip(op: Any) -> str:
-    """What an op does, in its own words: formula and gradient, or its documentation."""
-    text = getattr(op, "formula", "") or (getattr(op, "doc", "") or "").strip().split("\n")[0]
-    gradient = getattr(op, "gradient", "")
-    return "\n".join([f"{op.name}: {text}" if text else op.name, *([gradient] if gradient else [])])
 
 
 def model_paths(nodes: Iterable[Any]) -> dict[int, tuple[str, str]]:

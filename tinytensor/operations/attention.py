@@ -14,6 +14,7 @@ from ..device import device, device_of
 from ..registry import op
 from ..samples import Sample
 from ..tensor import Tensor, make
+from .naming import named
 from .probability import _dropout, keep_mask, kept_scale, softmax, stable_exp
 from .products import matmul
 from .select import where
@@ -142,10 +143,9 @@ def _attention_reference(
 ) -> Any:
     scale = _scale(q, scale)
     scores = matmul(q, swapaxes(k, -1, -2)) * scale
-    if is_causal:
-        scores = where(
-            make(causal_mask(q.shape[-2], k.shape[-2], q.device.name)), scores, -math.inf
-        )
+    if is_causal and q.shape[-2] > 1:  # one query sees all keys
+        allowed = make(causal_mask(q.shape[-2], k.shape[-2], q.device.name))
+        scores = where(named("key up to query", allowed), scores, -math.inf)
     if mask is not None:
         scores = where(mask, scores, -math.inf) if mask.dtype == bool else scores + mask
     weights = softmax(scores, -1)

@@ -13,6 +13,7 @@ from ..tensor import Tensor, make, tensor
 from .index import getitem, take_along_axis
 from .indices import check_range
 from .loss import check_reduction, share, total
+from .naming import anywhere, named
 from .select import maximum, where
 from .shape import broadcast_to, concat, expand_dims, reshape, stack
 from .statistics import logsumexp
@@ -187,20 +188,26 @@ def _ctc_loss_reference(
 ) -> Any:
     xp = log_probs.device.xp
     labels, skips, final = (make(a) for a in _states(xp, targets.data, blank, target_lengths))
+    skips, final = named("blank may be left out", skips), named("may end here", final)
     at = broadcast_to(expand_dims(labels, 0), (len(log_probs), *labels.shape))
-    logs = maximum(take_along_axis(log_probs, at, -1), NEVER)
-    a = make(_start(xp, labels.shape, log_probs.dtype))
+    logs = take_along_axis(log_probs, named("labels and blanks", at), -1)
+    if anywhere(logs.detach() < NEVER):
+        logs = maximum(logs, NEVER)
+    a = named("start", make(_start(xp, labels.shape, log_probs.dtype)))
     never = make(xp.full((labels.shape[0], 2), NEVER, dtype=log_probs.dtype))
+    never = named("never", never)
     for t in range(len(log_probs)):
         before = concat([never, a], 1)  # two states that are never reached, for the first ones
         once, twice = before[:, 1:-1], where(skips, before[:, :-2], NEVER)
         step = logsumexp(stack([a, once, twice]), 0) + getitem(logs, t)
-        active = make(xp.asarray([t < n for n in input_lengths])[:, None])
-        a = where(active, step, a)
+        active = named("in the input", make(xp.asarray([t < n for n in input_lengths])[:, None]))
+        a = where(active, step, a) if anywhere(~active) else step
     score = logsumexp(where(final, a, NEVER), 1)
-    loss = where(score < NEVER / 2, 0.0 if zero_infinity else math.inf, -score)
+    loss, impossible = -score, named("no alignment", score.detach() < NEVER / 2)
+    if anywhere(impossible):
+        loss = where(impossible, 0.0 if zero_infinity else math.inf, loss)
     if reduction == "mean":
-        loss = loss * make(_scale(xp, target_lengths, log_probs))
+        loss = loss * named("1 / length", make(_scale(xp, target_lengths, log_probs)))
     return total(loss, reduction)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import reduce as reduce_by
 from typing import Any
 
 from ..registry import op
+from ..tensor import make
 from . import reduce
-from .arithmetic import kink
+from .arithmetic import kink, mul
 from .linalg import inv, mt, need_square, square_samples, without_nan
+from .naming import anywhere, named
 from .select import where
 
 __all__ = ["det", "slogdet"]
@@ -53,28 +56,34 @@ def _det_vjp(xp: Any, g: Any, k: Any) -> Any:
 @det.reference_is
 def _det(a: Any) -> Any:
     """By elimination; the pivots are the largest elements, so that rank n - 2 needs no 0 / 0."""
-    value: Any = 1.0
+    factors = []
     while a.shape[-1] > 2:
         a, sign = _largest_first(a)
         pivot = a[..., :1, :1]
-        value = value * pivot[..., 0, 0] * sign
-        safe = where(pivot == 0, 1.0, pivot)  # where it is 0, all is
-        a = a[..., 1:, 1:] - a[..., 1:, :1] / safe * a[..., :1, 1:]
+        factors += [pivot[..., 0, 0]] if sign is None else [pivot[..., 0, 0], sign]
+        nothing = named("pivot is 0", pivot.detach() == 0)
+        if anywhere(nothing):
+            pivot = where(nothing, 1.0, pivot)  # all else is 0, too
+        a = a[..., 1:, 1:] - a[..., 1:, :1] / pivot * a[..., :1, 1:]
     if a.shape[-1] == 2:
-        return value * (a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0])
+        factors.append(a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0])
+        return reduce_by(mul, factors)
     return a[..., 0, 0] if a.shape[-1] else reduce.sum(a, (-1, -2)) + 1.0
 
 
 def _largest_first(a: Any) -> tuple[Any, Any]:
-    """Each matrix with its largest element brought to the corner, and the sign that this costs."""
+    """Each matrix with its largest element brought to the corner, and the sign that this costs;
+    None where it costs none."""
     xp, n = a.device.xp, a.shape[-1]
     flat = a.reshape(math.prod(a.shape[:-2]), n, n)
     at = xp.argmax(xp.abs(flat.data).reshape(len(flat), n * n), axis=1)
+    if not at.any():
+        return a, None
     order, row, column = xp.arange(n), at[:, None] // n, at[:, None] % n
     rows, columns = (xp.where(order == 0, i, xp.where(order == i, 0, order)) for i in (row, column))
     sign = xp.where((row == 0) == (column == 0), 1, -1).astype(a.dtype).reshape(a.shape[:-2])
     flat = flat[xp.arange(len(flat))[:, None, None], rows[:, :, None], columns[:, None, :]]
-    return flat.reshape(a.shape), sign
+    return flat.reshape(a.shape), named("sign of the exchange", make(sign))
 
 
 @op(

@@ -12,6 +12,7 @@ from ..samples import Draw, Sample
 from .activation import log_sigmoid, sigmoid
 from .exponential import exp, log
 from .loss import REDUCTIONS, check_reduction, fits, floats_of_one_shape, reduced, spread, total
+from .naming import anywhere
 from .select import clip
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"]
@@ -115,8 +116,10 @@ binary_cross_entropy.vjp(prediction=_bce_dprediction, target=_bce_dtarget, weigh
 def _binary_cross_entropy(
     prediction: Any, target: Any, weight: Any = None, reduction: str = "mean"
 ) -> Any:
-    log_p, log_q = (clip(log(x), -100.0) for x in (prediction, 1 - prediction))
-    return total(_times((target - 1.0) * log_q - log_p * target, weight), reduction)
+    log_p, log_q = (log(x) for x in (prediction, 1 - prediction))
+    log_p, log_q = (clip(x, -100.0) if anywhere(x < -100) else x for x in (log_p, log_q))
+    loss = -(log_p * target + log_q * (1.0 - target))
+    return total(_times(loss, weight), reduction)
 
 
 def _softplus(k: Any, x: Any) -> Any:
@@ -215,8 +218,9 @@ binary_cross_entropy_with_logits.vjp(
 def _binary_cross_entropy_with_logits(
     logits: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
 ) -> Any:
-    gain = _times(target * log_sigmoid(logits), pos_weight) + (1.0 - target) * log_sigmoid(-logits)
-    return total(_times(-gain, weight), reduction)
+    positive = _times(log_sigmoid(logits) * target, pos_weight)
+    negative = log_sigmoid(-logits) * (1.0 - target)  # for 1 - σ(x) is σ(-x)
+    return total(_times(-(positive + negative), weight), reduction)
 
 
 def _kl(xp: Any, x: Any, target: Any, log_target: bool) -> tuple[Any, Any, Any]:

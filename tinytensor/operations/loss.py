@@ -13,6 +13,7 @@ from ..tensor import Tensor, tensor
 from . import reduce
 from .index import getitem, take_along_axis
 from .indices import check_range
+from .naming import anywhere, named
 from .probability import log_softmax, stable_exp
 from .products import as_rows
 from .select import where
@@ -70,6 +71,8 @@ def total(loss: Any, reduction: str) -> Any:
     """The same from primitives, for the references."""
     if reduction == "none":
         return loss
+    if reduction == "mean" and loss.size:
+        return reduce.mean(loss)
     whole = reduce.sum(loss)
     return whole if reduction == "sum" else whole * share(loss.shape, reduction)
 
@@ -122,6 +125,22 @@ def _average(xp: Any, total: Any, weight: Any) -> Any:
     """total / weight, NaN where the weight is 0."""
     nothing = weight == 0
     return xp.where(nothing, math.nan, total / xp.where(nothing, 1, weight).astype(total.dtype))
+
+
+def _picked(log_probs: Any, target: Any, ignored: Any) -> Any:
+    """-log_probs at the target, 0 for rows that are ignored, from primitives."""
+    some = anywhere(ignored)
+    ids = reshape(where(ignored, 0, target) if some else target, *target.shape, 1)
+    at = named("target, or 0 if ignored" if some else "target", ids)
+    loss = -reshape(take_along_axis(log_probs, at, -1), target.shape)
+    return where(ignored, 0.0, loss) if some else loss
+
+
+def _averaged(loss: Any, ignored: Any, reduction: str) -> Any:
+    """:func:`total` of the rows that count."""
+    if reduction != "mean" or not anywhere(ignored):
+        return total(loss, reduction)
+    return _mean(reduce.sum(loss), int((~ignored).data.sum()))
 
 
 def _mean(loss: Any, n: Any) -> Any:
@@ -219,21 +238,18 @@ def _nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Any:
-    counts = target != ignore_index
-    ids = where(counts, target, 0)
-    picked = reshape(take_along_axis(log_probs, reshape(ids, *target.shape, 1), -1), target.shape)
-    loss = where(counts, -picked, 0.0)
-    if weight is not None:
-        rows = where(counts, getitem(weight, ids), 0.0)
-        loss = loss * rows
-    if reduction == "none":
-        return loss
-    loss = reduce.sum(loss)
-    if reduction == "sum":
-        return loss
-    if weight is not None:
-        return _mean(loss, reduce.sum(rows))
-    return _mean(loss, int(counts.data.sum()))
+    ignored = named("target is ignore_index", target == ignore_index)
+    loss = _picked(log_probs, target, ignored)
+    if weight is None:
+        return _averaged(loss, ignored, reduction)
+    if anywhere(ignored):
+        rows = where(ignored, 0.0, getitem(weight, where(ignored, 0, target)))
+    else:
+        rows = getitem(weight, target)
+    loss = loss * rows
+    if reduction != "mean":
+        return total(loss, reduction)
+    return _mean(reduce.sum(loss), reduce.sum(rows))
 
 
 @op(
@@ -309,18 +325,15 @@ def _cross_entropy_reference(
     label_smoothing: float = 0.0,
     reduction: str = "mean",
 ) -> Any:
-    counts = target != ignore_index
-    ids = where(counts, target, 0)
+    ignored = named("target is ignore_index", target == ignore_index)
     logp = log_softmax(logits, -1)
-    picked = reshape(take_along_axis(logp, reshape(ids, *target.shape, 1), -1), target.shape)
-    loss = -(1 - label_smoothing) * picked - label_smoothing * reduce.mean(logp, -1)
-    loss = where(counts, loss, 0.0)
-    if reduction == "none":
-        return loss
-    loss = reduce.sum(loss)
-    if reduction == "sum":
-        return loss
-    return _mean(loss, int(counts.data.sum()))
+    loss = _picked(logp, target, ignored)
+    if label_smoothing:
+        even = -reduce.mean(logp, -1)
+        if anywhere(ignored):
+            even = where(ignored, 0.0, even)
+        loss = (1 - label_smoothing) * loss + label_smoothing * even
+    return _averaged(loss, ignored, reduction)
 
 
 def cross_entropy(

@@ -14,6 +14,7 @@ import numpy as np
 from ..registry import op
 from ..samples import Draw, Sample, kinked
 from ..tensor import Tensor
+from .naming import named
 from .select import gate, where
 
 __all__ = [
@@ -51,7 +52,7 @@ relu.vjp(x=lambda xp, g, k: gate(xp, ~(k.out <= 0), g))
 
 @relu.reference_is
 def _relu(x: Any) -> Any:
-    return where(x <= 0, 0.0, x)
+    return where(named("x <= 0", x <= 0), 0.0, x)  # max(x, 0) would share the gradient at 0
 
 
 @op(

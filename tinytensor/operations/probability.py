@@ -9,9 +9,9 @@ from .. import random
 from ..registry import op
 from ..samples import Draw, Sample
 from . import reduce
-from .arithmetic import add
 from .copying import copy
 from .exponential import exp, log
+from .naming import anywhere, named
 from .reduce import keepdims_shape
 from .select import where
 
@@ -88,12 +88,19 @@ def _softmax_vjp(xp: Any, g: Any, k: Any) -> Any:
 
 
 def _shifted_exp(x: Any, axis: int) -> tuple[Any, Any, Any]:
-    """Primitives only: x less its maximum, the exponentials of that, and their sum."""
-    m = reduce.max(x.detach(), axis, True)
-    empty = m == -_INF
-    shifted = x - where(empty, 0.0, m)
+    """Primitives only: x less its maximum, the exponentials of that, and their sum.
+
+    The maximum keeps the exponentials from overflowing and falls out of every ratio of them: a
+    constant. In a slice that is -inf throughout it counts as 0, and the sum as 1.
+    """
+    m = named(f"max over axis {axis}", reduce.max(x.detach(), axis, True))
+    empty = named("all is -inf", m == -_INF)
+    if anywhere(empty):
+        m = named("max, or 0", where(empty, 0.0, m))
+    shifted = x - m
     exps = exp(shifted)
-    return shifted, exps, add(reduce.sum(exps, axis, True), empty)
+    total = reduce.sum(exps, axis, True)
+    return shifted, exps, total + empty if anywhere(empty) else total
 
 
 @softmax.reference_is

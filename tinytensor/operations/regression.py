@@ -12,6 +12,7 @@ from ..registry import Op, op
 from ..samples import Draw, Sample
 from . import arithmetic
 from .loss import check_reduction, floats_of_one_shape, reduced, share, spread, total
+from .naming import named
 from .select import where
 
 __all__ = ["huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"]
@@ -177,7 +178,8 @@ def _smooth_l1_loss(
     d = prediction - target
     size = arithmetic.abs(d)
     if beta:
-        size = where(size < beta, d * d / (2 * beta), size - beta / 2)
+        square = named(f"|d| < {beta:g}", size.detach() < beta)
+        size = where(square, d * d / (2 * beta), size - beta / 2)
     return total(size, reduction)
 
 
@@ -214,4 +216,5 @@ _rules(huber_loss, lambda xp, d, g, k: g * xp.clip(d, -k.delta, k.delta))
 def _huber_loss(prediction: Any, target: Any, delta: float = 1.0, reduction: str = "mean") -> Any:
     d = prediction - target
     size = arithmetic.abs(d)
-    return total(where(size <= delta, d * d / 2, delta * (size - delta / 2)), reduction)
+    square = named(f"|d| <= {delta:g}", size.detach() <= delta)
+    return total(where(square, d * d / 2, delta * (size - delta / 2)), reduction)

@@ -13,6 +13,7 @@ from . import reduce
 from .arithmetic import sqrt
 from .axes import as_tensor
 from .loss import check_reduction, fits, total
+from .naming import anywhere
 from .reduce import keepdims_shape
 from .select import clip, maximum, minimum, where
 from .shape import broadcast_to
@@ -87,8 +88,10 @@ def _cosine_similarity_vjp(xp: Any, g: Any, k: Any) -> Any:
 @cosine_similarity.reference_is
 def _cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any:
     shape = np.broadcast_shapes(x1.shape, x2.shape)
-    x1, x2 = broadcast_to(x1, shape), broadcast_to(x2, shape)
-    sizes = [sqrt(maximum(reduce.sum(x * x, axis), eps * eps)) for x in (x1, x2)]
+    x1, x2 = (x if x.shape == shape else broadcast_to(x, shape) for x in (x1, x2))
+    squares = [reduce.sum(x * x, axis) for x in (x1, x2)]
+    least = eps * eps  # of the square of a length
+    sizes = [sqrt(maximum(s, least) if anywhere(s < least) else s) for s in squares]
     return reduce.sum(x1 * x2, axis) / (sizes[0] * sizes[1])
 
 

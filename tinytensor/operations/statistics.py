@@ -10,8 +10,10 @@ import numpy as np
 from ..registry import op
 from ..samples import Draw, Sample
 from .arithmetic import kink, sqrt
+from .naming import anywhere, named
 from .reduce import (
     Axis,
+    all,
     axes_of,
     count,
     keepdims_shape,
@@ -23,6 +25,7 @@ from .reduce import (
     sum,
     with_empty,
 )
+from .select import where
 
 __all__ = ["logsumexp", "norm", "std", "var"]
 
@@ -101,9 +104,15 @@ def _deviation(xp: Any, k: Any, scale: Any) -> Any:
 
 @var.reference_is
 def _var(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Any:
-    shifted = x - _first(x.detach(), axis)
-    centred = shifted - mean(shifted, axis, True)
+    if _is_flat(x, axis):  # without rounding of the mean: equal elements deviate by nothing
+        x = x - named("first element", _first(x.detach(), axis))
+    centred = x - mean(x, axis, True)
     return sum(centred * centred, axis, keepdims) / _freedom(x.shape, axis, ddof)
+
+
+def _is_flat(x: Any, axis: Axis) -> bool:
+    """Whether some slice has equal elements only."""
+    return anywhere(all(x.detach() == _first(x.detach(), axis), axis))
 
 
 @op(
@@ -137,7 +146,11 @@ def _std_vjp(xp: Any, g: Any, k: Any) -> Any:
 
 @std.reference_is
 def _std(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Any:
-    return sqrt(_var(x, axis, keepdims, ddof))
+    variance = _var(x, axis, keepdims, ddof)
+    flat = named("variance is 0", variance.detach() == 0)
+    if not anywhere(flat):
+        return sqrt(variance)
+    return where(flat, 0.0, sqrt(where(flat, 1.0, variance)))
 
 
 @op(
