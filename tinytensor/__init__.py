@@ -23,13 +23,11 @@ from .autograd import grad
 from .catalogue import explain, ops
 from .checkpoint import checkpoint
 from .creation import (
-    arange,
     empty,
     empty_like,
     eye,
     full,
     full_like,
-    linspace,
     ones,
     ones_like,
     rand,
@@ -51,6 +49,7 @@ from .memory import memory_report
 from .operations import *  # noqa: F403
 from .profiling import profile
 from .random import Generator, manual_seed
+from .ranges import arange, linspace, logspace
 from .samples import Sample
 from .tensor import Tensor, tensor
 
@@ -70,9 +69,9 @@ __all__ = [
     "Device", "Generator", "Sample", "Tensor", "arange", "checkpoint", "cuda", "custom_op",
     "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like", "enable_grad",
     "explain", "eye", "full", "full_like", "grad", "gradcheck", "gradgradcheck", "hessian",
-    "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp", "linspace", "manual_seed",
-    "memory_report", "no_grad", "ones", "ones_like", "operations", "ops", "profile", "rand",
-    "rand_like", "randint", "randn", "randn_like", "random", "randperm", "registry",
+    "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp", "linspace", "logspace",
+    "manual_seed", "memory_report", "no_grad", "ones", "ones_like", "operations", "ops", "profile",
+    "rand", "rand_like", "randint", "randn", "randn_like", "random", "randperm", "registry",
     "set_default_device", "set_grad_enabled", "tensor", "value_and_grad", "vjp", "zeros",
     "zeros_like",
 ]  # fmt: skip

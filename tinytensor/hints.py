@@ -37,7 +37,6 @@ OF_PACKAGE = {
     "absolute": "tt.abs",
     "negative": "tt.neg",
     "bernoulli": "tt.rand(...) < p",
-    "multinomial": "the sampling of tt.models",
     "unique": "np.unique(x.numpy())",
     "from_numpy": "tt.tensor",
     "as_tensor": "tt.tensor",

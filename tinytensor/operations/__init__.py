@@ -9,9 +9,9 @@ A new op goes into the file of its family and into that file's ``__all__``; from
 from . import (
     arithmetic, rounding, exponential, special, trigonometric, comparison, select, copying, reduce,
     statistics, shape, diagonals, scan, order, activation, piecewise, index, rearrange, pieces,
-    windows, embed, scatters, positions, products, einsums, linalg, determinants, decompositions, probability,
-    normalize, channels, loss, regression, divergence, similarity, likelihood, ctc, convolution,
-    pooling, adaptive, attention, recurrent,
+    windows, embed, scatters, positions, products, einsums, linalg, determinants, decompositions,
+    probability, normalize, channels, loss, regression, divergence, similarity, likelihood, ctc,
+    convolution, pooling, adaptive, interpolation, attention, recurrent,
 )
 from .arithmetic import *
 from .rounding import *
@@ -53,6 +53,7 @@ from .ctc import *
 from .convolution import *
 from .pooling import *
 from .adaptive import *
+from .interpolation import *
 from .attention import *
 from .recurrent import *
 
@@ -97,5 +98,6 @@ __all__ += ctc.__all__
 __all__ += convolution.__all__
 __all__ += pooling.__all__
 __all__ += adaptive.__all__
+__all__ += interpolation.__all__
 __all__ += attention.__all__
 __all__ += recurrent.__all__

@@ -55,8 +55,8 @@ def _asymmetry(xp: Any, x: Any) -> Any:
 
 
 def _spread(xp: Any, values: Any) -> tuple[Any, Any]:
-    """What row i and column j of a matrix have to do with: ``values`` j - i (1 on the diagonal), and
-    j + i, both (..., k, k)."""
+    """In row i and column j: valueⱼ - valueᵢ (1 on the diagonal), and valueⱼ + valueᵢ; of values
+    (..., k) two arrays (..., k, k)."""
     column, row = values[..., None, :], values[..., :, None]
     return column - row + xp.eye(values.shape[-1], dtype=values.dtype), column + row
 
@@ -79,8 +79,8 @@ def _came(xp: Any, *gradients: Any) -> bool:
     samples=_matrices,
 )
 def svd(xp, a, full_matrices=False):
-    """Singular value decomposition: a (..., m, n) -> u (..., m, k), s (..., k), vh (..., k, n), with
-    k = min(m, n) and the singular values s from the largest to the smallest.
+    """Singular value decomposition: (..., m, n) -> u (..., m, k), s (..., k), vh (..., k, n), where
+    k = min(m, n) and the singular values s go from the largest to the smallest.
 
     The signs of a column of u and the same row of vh are arbitrary. The gradient is that of
     Townsend, "Differentiating the singular value decomposition" (2016); where two singular
@@ -280,8 +280,8 @@ def _eigvalsh_vjp(xp: Any, g: Any, k: Any) -> Any:
     samples=_matrices,
 )
 def qr(xp, a):
-    """QR decomposition: a (..., m, n) -> q (..., m, k) with orthonormal columns and upper triangular
-    r (..., k, n), with k = min(m, n).
+    """QR decomposition: (..., m, n) -> q (..., m, k) with orthonormal columns and upper triangular
+    r (..., k, n), where k = min(m, n).
 
     The signs of the diagonal of r are LAPACK's. The gradient needs the first k columns to be
     independent (Walter and Lehmann, "Algorithmic differentiation of linear algebra functions",
