@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import no_grad
+from .. import convert, no_grad
 from ..tensor import Tensor
 
 if TYPE_CHECKING:
@@ -89,15 +89,16 @@ def check_state(state: Any) -> None:
 
 
 def host_array(value: Any) -> np.ndarray:
-    """A numeric NumPy array from an array, a Tensor, or a PyTorch tensor on any device."""
+    """A numeric NumPy array from an array, a Tensor, or a PyTorch tensor on any device; bfloat16 as
+    float32."""
     if isinstance(value, Tensor):
         value = value.detach().numpy()
     else:
         for step in ("detach", "cpu"):  # a PyTorch tensor or Parameter
             if hasattr(value, step):
                 value = getattr(value, step)()
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+    array = convert.host_array(value)
+    if array.dtype.kind not in "fiub":
         raise TypeError(f"dtype {array.dtype}")
     return array
 
