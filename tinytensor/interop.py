@@ -71,7 +71,9 @@ class NumpyProtocols:
     def __dlpack__(self, **wanted: Any) -> Any:
         """The memory as a DLPack capsule, for ``torch.from_dlpack(t)``, ``np.from_dlpack(t)`` and
         whatever else takes one. Nothing is copied, so both sides see what either writes; backward
-        does not notice what the other side writes (say so with ``t.bump_version()``).
+        does not notice what the other side writes (say so with ``t.bump_version()``). A tensor
+        that runs backwards in memory, such as ``t[::-1]``, is handed over as a copy: PyTorch does
+        not know such strides, and ends the program where it meets them.
 
         Args:
             wanted: ``stream``, ``max_version``, ``dl_device`` and ``copy``, as the array API's
@@ -86,7 +88,15 @@ class NumpyProtocols:
                 "over t.detach()"
             )
         given = {name: value for name, value in wanted.items() if value is not None}
-        return self.data.__dlpack__(**given)
+        array = self.data
+        if min(array.strides, default=0) < 0:
+            if given.get("copy") is False:
+                raise BufferError(
+                    "DLPack: this tensor runs backwards in memory and can only be handed over as a "
+                    "copy; hand over t.copy()"
+                )
+            array = array.copy()
+        return array.__dlpack__(**given)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Where the memory is, in DLPack's numbers: (1, 0) is the CPU, (2, i) a CUDA device."""

@@ -109,7 +109,8 @@ def _spaced(
         array = array if base is None else xp.power(base, array)
         return leaf(array.astype(dtype or DEFAULT_DTYPE), requires_grad, name)
     home = ends[0].device if device is None else get_device(device)
-    floats = [x.dtype for x in ends if x.dtype.kind == "f"]
+    dtypes = [x.dtype for x in ends] + ([] if dtype is None else [np.dtype(dtype)])
+    floats = [d for d in dtypes if d.kind == "f"]
     wide = np.result_type(*floats) if floats else DEFAULT_DTYPE
     first, last = (_floats(x, wide, home) for x in (start, stop))
     ndim = max(first.ndim, last.ndim)

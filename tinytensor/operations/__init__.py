@@ -10,8 +10,8 @@ from . import (
     arithmetic, rounding, exponential, special, trigonometric, comparison, select, copying, reduce,
     statistics, shape, diagonals, scan, order, activation, piecewise, index, rearrange, pieces,
     windows, embed, scatters, positions, products, einsums, linalg, determinants, decompositions,
-    probability, normalize, channels, loss, regression, divergence, similarity, likelihood, ctc,
-    convolution, pooling, adaptive, interpolation, attention, recurrent,
+    matrix_norms, probability, normalize, channels, loss, regression, divergence, similarity,
+    likelihood, ctc, convolution, pooling, adaptive, interpolation, attention, recurrent,
 )
 from .arithmetic import *
 from .rounding import *
@@ -41,6 +41,7 @@ from .einsums import *
 from .linalg import *
 from .determinants import *
 from .decompositions import *
+from .matrix_norms import *
 from .probability import *
 from .normalize import *
 from .channels import *
@@ -86,6 +87,7 @@ __all__ += einsums.__all__
 __all__ += linalg.__all__
 __all__ += determinants.__all__
 __all__ += decompositions.__all__
+__all__ += matrix_norms.__all__
 __all__ += probability.__all__
 __all__ += normalize.__all__
 __all__ += channels.__all__

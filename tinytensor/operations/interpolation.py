@@ -153,6 +153,7 @@ def interpolate(
     scale_factor: Any = None,
     mode: str = "nearest",
     align_corners: bool = False,
+    recompute_scale_factor: bool = False,
 ) -> Any:
     """``x`` in another size: ``torch.nn.functional.interpolate``.
 
@@ -164,6 +165,8 @@ def interpolate(
         mode: ``"nearest"``, or straight lines between the neighbours: ``"linear"`` along one axis,
             ``"bilinear"`` along two, ``"trilinear"`` along three.
         align_corners: the outer elements stay at the ends (their centres do; not for "nearest").
+        recompute_scale_factor: outputs are as far apart as the lengths, which were rounded, say;
+            if not, as ``scale_factor`` says.
 
     Returns:
         (N, C, *size).
@@ -190,12 +193,13 @@ def interpolate(
     if scale_factor is None:
         lengths = wholes("interpolate: size", size)
         lengths = lengths * dims if len(lengths) == 1 else lengths
-        steps = tuple(n / m if m else 1.0 for n, m in zip(spatial, lengths))
+        steps = _steps(spatial, lengths)
     else:
         factors = _factors(scale_factor)
         factors = factors * dims if len(factors) == 1 else factors
         lengths = tuple(math.floor(n * f) for n, f in zip(spatial, factors))
-        steps = tuple(1 / f for f in factors)
+        exact = tuple(1 / f for f in factors)
+        steps = _steps(spatial, lengths) if recompute_scale_factor else exact
     if len(steps) != dims or len(lengths) != dims:
         name, value = ("size", size) if scale_factor is None else ("scale_factor", scale_factor)
         raise ValueError(
@@ -210,6 +214,10 @@ def interpolate(
     return _interpolate(
         x, size=lengths, step=steps, nearest=mode == "nearest", corners=align_corners
     )
+
+
+def _steps(spatial: tuple[int, ...], lengths: tuple[int, ...]) -> tuple[float, ...]:
+    return tuple(n / m if m else 1.0 for n, m in zip(spatial, lengths))
 
 
 def _factors(scale_factor: Any) -> tuple[float, ...]:
