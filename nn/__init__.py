@@ -79,6 +79,7 @@ from .pooling import (
 )
 from .positions import LearnedPositions, SinusoidalPositions, sinusoids
 from .recurrent import LSTM, RNN
+from .resizing import Upsample
 from .state import LoadResult
 from .transformer import FeedForward, TransformerBlock
 
@@ -146,6 +147,7 @@ __all__ = [
     "Tanh",
     "TransformerBlock",
     "TripletMarginLoss",
+    "Upsample",
     "attention_weights",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",

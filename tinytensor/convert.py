@@ -33,7 +33,13 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
     if isinstance(data, Operators):
         data = data.data
     dev = device(where) if where is not None else None
-    if hasattr(data, "__array__") and not isinstance(data, np.generic):
+    if isinstance(data, np.ndarray):
+        data = data if data.dtype.kind in "fiub" else host_array(data)
+    elif (
+        hasattr(data, "__array__")
+        and type(data) not in BY_TYPE
+        and not isinstance(data, np.generic)
+    ):
         data = host_array(data)
     if type(data) in BY_TYPE or isinstance(data, np.ndarray):
         home = device_of(data)

@@ -47,6 +47,10 @@ OF_PACKAGE = {
     "save": "safetensors.numpy.save_file(model.state_dict(), path)",
     "load": "model.load_state_dict(safetensors.numpy.load_file(path))",
     "mm": "x @ y",
+    "row_stack": "tt.vstack",
+    "pinverse": "tt.pinv",
+    "upsample": "tt.interpolate",
+    "gammaln": "tt.lgamma",
     "optim": "tt.train.optim",
 }
 #: settings of ops

@@ -1,9 +1,9 @@
 """Matrices as products: singular values, eigenvalues, QR, and the pseudoinverse made of them.
 
-All leading axes are a stack of matrices; a matrix with a NaN gives NaN. The columns of the factors
-are determined up to their sign only (up to a rotation where values are equal), so only a result
-that does not depend on that choice, such as ``(u * s) @ vh`` or ``u[:, 0] ** 2``, has a gradient
-that means something.
+All leading axes are a stack of matrices; one with a NaN or an infinity gives NaN. The columns of
+the factors are determined up to their sign only (up to a rotation where values are equal), so only
+a result that does not depend on that choice, such as ``(u * s) @ vh`` or ``u[:, 0] ** 2``, has a
+gradient that means something.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..registry import op
 from ..samples import Draw, Sample
-from .linalg import factored, mt, need_square, triangular_solve, without_nan
+from .linalg import factored, mt, need_square, triangular_solve
 
 __all__ = ["eigh", "eigvalsh", "pinv", "qr", "svd", "svdvals"]
 
@@ -41,10 +41,14 @@ def _matrices(r: Draw) -> list[Sample]:
 
 
 def _parts(xp: Any, routine: Callable[..., Any], a: Any) -> tuple[Any, ...]:
-    """The factors of ``a`` by ``routine``, NaN for matrices that hold one."""
-    a, broken = without_nan(xp, a)
-    parts = factored(xp, "expected finite numbers, the iteration did not converge", routine, a)
-    if xp.any(broken):
+    """The factors of ``a`` by ``routine``, NaN for matrices with a NaN or an infinity, of which
+    LAPACK makes one thing or the other."""
+    broken = ~xp.all(xp.isfinite(a), axis=(-2, -1), keepdims=True)
+    some = bool(xp.any(broken))
+    if some:
+        a = xp.where(broken, xp.eye(*a.shape[-2:], dtype=a.dtype), a)
+    parts = factored(xp, "the iteration did not converge", routine, a)
+    if some:
         masks = (broken if p.ndim == broken.ndim else broken[..., 0] for p in parts)
         parts = tuple(xp.where(mask, math.nan, p) for mask, p in zip(masks, parts, strict=True))
     return tuple(parts)
@@ -92,7 +96,7 @@ def svd(xp, a, full_matrices=False):
             rows of vh may be any that complete the basis, and have no gradient.
 
     Raises:
-        ValueError: ``full_matrices``, or the numbers are infinite.
+        ValueError: ``full_matrices`` is True.
     """
     _need_matrices(a)
     if full_matrices:
@@ -144,9 +148,6 @@ def svdvals(xp, a, recording=False):
 
     Where several are equal, or one is 0, the gradient is one of those that there are (a
     subgradient), and the second derivative is NaN or infinite.
-
-    Raises:
-        ValueError: the numbers are infinite.
     """
     _need_matrices(a)
     if recording or not a.size:
@@ -218,7 +219,7 @@ def eigh(xp, a, UPLO=None):
             ``"L"`` or ``"U"`` reads the lower or upper triangle, and only that gets a gradient.
 
     Raises:
-        ValueError: a matrix is not square, its numbers are infinite, or ``UPLO`` is something else.
+        ValueError: a matrix is not square, or ``UPLO`` is something else.
     """
     symmetric = _symmetrised(xp, a, UPLO)
     if not a.size:
@@ -254,7 +255,7 @@ def eigvalsh(xp, a, UPLO=None, recording=False):
     those that there are, and the second derivative is NaN or infinite.
 
     Raises:
-        ValueError: a matrix is not square, its numbers are infinite, or ``UPLO`` is something else.
+        ValueError: a matrix is not square, or ``UPLO`` is something else.
     """
     if recording or not a.size:
         (w, v), *_ = eigh.forward(xp, a, UPLO)
@@ -283,9 +284,9 @@ def qr(xp, a):
     """QR decomposition: (..., m, n) -> q (..., m, k) with orthonormal columns and upper triangular
     r (..., k, n), where k = min(m, n).
 
-    The signs of the diagonal of r are LAPACK's. The gradient needs the first k columns to be
+    The signs of the diagonal of r are LAPACK's. There is a gradient where the first k columns are
     independent (Walter and Lehmann, "Algorithmic differentiation of linear algebra functions",
-    2018); where they are not, the error of :func:`triangular_solve` says so.
+    2018).
     """
     _need_matrices(a)
     if not a.size:
@@ -339,9 +340,6 @@ def pinv(xp, a, rtol=None):
     Args:
         rtol: singular values up to this fraction of a matrix's largest count as 0; by default
             max(m, n) times the dtype's epsilon, as in PyTorch.
-
-    Raises:
-        ValueError: the numbers are infinite.
     """
     _need_matrices(a)
     if not a.size:

@@ -50,16 +50,22 @@ def _taps(n: int, m: int, step: float, nearest: bool, corners: bool, dtype: Any)
     return _Taps(low, np.minimum(low + 1, n - 1), position - low)
 
 
-def _along(axis: int, ndim: int, share: np.ndarray) -> tuple[int, ...]:
-    return (1,) * axis + share.shape + (1,) * (ndim - axis - 1)
-
-
 def _resized(xp: Any, x: Any, axis: int, taps: _Taps) -> Any:
     low = xp.take(x, xp.asarray(taps.low), axis=axis)
     if taps.high is None or taps.share is None:
         return low
-    share = xp.asarray(taps.share.astype(x.dtype.name)).reshape(_along(axis, x.ndim, taps.share))
-    return low * (1 - share) + xp.take(x, xp.asarray(taps.high), axis=axis) * share
+    high = xp.take(x, xp.asarray(taps.high), axis=axis)
+    low, high = _shared(xp, low, high, axis, taps.share)
+    return low + high
+
+
+def _shared(xp: Any, low: Any, high: Any, axis: int, share: np.ndarray) -> tuple[Any, Any]:
+    """``low`` times 1 - share and ``high`` times share; a share of 0 is 0, of infinity too."""
+    shape = (1,) * axis + share.shape + (1,) * (low.ndim - axis - 1)
+    dtype = low.dtype if low.dtype.kind == "f" else np.float64
+    part = xp.asarray(share.astype(dtype)).reshape(shape)
+    low, high = low * (1 - part), high * part
+    return (low, high) if share.all() else (low, xp.where(part == 0, 0.0, high))
 
 
 def _given_back(xp: Any, g: Any, axis: int, taps: _Taps, n: int) -> Any:
@@ -68,9 +74,8 @@ def _given_back(xp: Any, g: Any, axis: int, taps: _Taps, n: int) -> Any:
     if taps.high is None or taps.share is None:
         parts = [(taps.low, g)]
     else:
-        shape = _along(axis, g.ndim, taps.share)
-        share = xp.asarray(taps.share.astype(g.dtype.name)).reshape(shape)
-        parts = [(taps.low, g * (1 - share)), (taps.high, g * share)]
+        low, high = _shared(xp, g, g, axis, taps.share)
+        parts = [(taps.low, low), (taps.high, high)]
     for tap, part in parts:
         # the outputs that one input went into stand side by side
         ends = np.searchsorted(tap, np.arange(n + 1))

@@ -44,7 +44,7 @@ def without_nan(xp: Any, a: Any) -> tuple[Any, Any]:
     """
     broken = xp.any(a != a, axis=(-2, -1), keepdims=True)
     if xp.any(broken):
-        a = xp.where(broken, xp.eye(*a.shape[-2:], dtype=a.dtype), a)
+        a = xp.where(broken, xp.eye(a.shape[-1], dtype=a.dtype), a)
     return a, broken
 
 

@@ -48,14 +48,13 @@ def _polygamma(xp, x, n):
     special = device_of(x).special
     if n == 0:
         return special.digamma(x)
-    x = x if x.dtype.kind == "f" else x.astype("float64")
-    # (-1)ⁿ⁺¹ n! ζ(n + 1, x), by Hurwitz' zeta function
-    return math.copysign(_factorial(n), (-1) ** (n + 1)) * special.zeta(xp.full_like(x, n + 1), x)
-
-
-def _factorial(n: int) -> float:
-    """n!, infinite where it is beyond float64."""
-    return float(math.factorial(n)) if n <= 170 else math.inf
+    # (-1)ⁿ⁺¹ n! ζ(n + 1, x), by Hurwitz' zeta function; in float64, where n! soon has to be
+    wide = xp.where(x == -math.inf, math.nan, x.astype("float64"))
+    factorial = float(math.factorial(n)) if n <= 170 else math.inf
+    result = math.copysign(factorial, (-1) ** (n + 1)) * special.zeta(
+        xp.full_like(wide, n + 1), wide
+    )
+    return result.astype(x.dtype) if x.dtype.kind == "f" else result
 
 
 _polygamma.vjp(x=lambda xp, g, k: g * k.run(_polygamma, k.x, n=k.n + 1))
@@ -64,7 +63,9 @@ _polygamma.vjp(x=lambda xp, g, k: g * k.run(_polygamma, k.x, n=k.n + 1))
 def polygamma(n: int, x: Any) -> Any:
     """Derivative of order ``n`` of :func:`digamma`, so of order n + 1 of :func:`lgamma`.
 
-    With n = 0 it is digamma itself. Where x is an integer <= 0 it is infinite.
+    With n = 0 it is digamma itself. Where x is an integer <= 0 it is infinite. It is computed as
+    (-1)ⁿ⁺¹ n! ζ(n + 1, x), and so infinite or NaN for n > 170, where n! is beyond float64, and 0
+    where ζ(n + 1, x), about x⁻ⁿ / n, is below 1e-308.
 
     Args:
         n: an integer >= 0. x: any shape.
@@ -107,7 +108,7 @@ digamma.vjp(x=lambda xp, g, k: g * k.run(_polygamma, k.x, n=1))
 def lgamma(xp, x):
     """Logarithm of the magnitude of the gamma function; Γ(n) is (n - 1)! for integers n.
 
-    Infinite at 0 and at the integers below.
+    Infinite at 0 and at the integers below; -∞ at -∞, as SciPy has it (PyTorch: ∞).
     """
     return device_of(x).special.gammaln(x)
 

@@ -22,7 +22,7 @@ def _lerp(T: Any, s: Any) -> Any:
 
 def _polygamma(T: Any, s: Any) -> Any:
     """``x.polygamma(n)`` is ``torch.polygamma(n, x)``; the sample has x first."""
-    return tt.polygamma(T(s.args[0]), T(s.input))
+    return tt.polygamma(s.args[0] if s.args else s.kwargs["n"], T(s.input))
 
 
 def _allclose(T: Any, s: Any) -> Any:
