@@ -38,8 +38,8 @@ def _taps(n: int, m: int, step: float, nearest: bool, corners: bool, dtype: Any)
         return None
     if nearest:
         # in the precision in which PyTorch does it, so that both choose the same where it rounds
-        wide = np.float64 if dtype == np.float64 else np.float32
-        places = np.arange(m, dtype=wide) * wide(step)
+        wide = np.dtype(np.float64 if dtype == np.float64 else np.float32)
+        places = np.arange(m).astype(wide) * np.asarray(step, wide)
         return _Taps(np.minimum(places.astype(np.float32).astype(np.int64), n - 1), None, None)
     if corners:
         position = np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 0.0)
