@@ -140,6 +140,14 @@ def test_the_gradient_of_values_where_some_are_equal() -> None:
         close(grad_of(y), np.eye(3))
 
 
+def test_vectors_of_a_square_matrix_that_lost_one_rank() -> None:
+    def first(a: Any) -> Any:
+        u, _, vh = tt.svd(a)
+        return u[:, :1] @ vh[:1]
+
+    assert tt.gradcheck(first, [leaf(random(3, 2) @ random(2, 3, seed=1))])
+
+
 def test_vectors_of_equal_values_have_no_gradient_and_no_silent_zero() -> None:
     weights = const(random(3, 3))
     with np.errstate(all="ignore"):

@@ -106,7 +106,7 @@ def svd(xp, a, full_matrices=False):
         )
     if not a.size:
         k = min(a.shape[-2:])
-        shapes = (a.shape[:-1] + (k,), a.shape[:-2] + (k,), a.shape[:-2] + (k, a.shape[-1]))
+        shapes = ((*a.shape[:-1], k), (*a.shape[:-2], k), (*a.shape[:-2], k, a.shape[-1]))
         u, s, vh = (xp.zeros(shape, dtype=a.dtype) for shape in shapes)
     else:
         u, s, vh = _parts(xp, lambda a: xp.linalg.svd(a, full_matrices=False), a)
@@ -124,7 +124,7 @@ def _svd_vjp(xp: Any, g: Any, k: Any) -> Any:
     uu, vv = xp.matmul(mt(xp, u), gu), xp.matmul(gvh, mt(xp, vh))
     p, q = _asymmetry(xp, uu), _asymmetry(xp, mt(xp, vv))
     minus, plus = _spread(xp, s)
-    middle = middle + 0.5 * ((p + q) / minus + (1 - eye) * (p - q) / (plus + eye))
+    middle = middle + 0.5 * ((p + q) / minus + (p - q) / (plus + eye))
     da = xp.matmul(xp.matmul(u, middle), vh)
     if u.shape[-2] > u.shape[-1]:
         beyond = gu - xp.matmul(u, uu)
@@ -291,7 +291,7 @@ def qr(xp, a):
     _need_matrices(a)
     if not a.size:
         k = min(a.shape[-2:])
-        shapes = (a.shape[:-1] + (k,), a.shape[:-2] + (k, a.shape[-1]))
+        shapes = ((*a.shape[:-1], k), (*a.shape[:-2], k, a.shape[-1]))
         q, r = (xp.zeros(shape, dtype=a.dtype) for shape in shapes)
     else:
         q, r = _parts(xp, xp.linalg.qr, a)
