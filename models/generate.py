@@ -101,13 +101,7 @@ def sample(
     probs = probabilities(logits, temperature, top_k, top_p)
     if temperature == 0 or top_k == 1:
         return probs.argmax(axis=-1)  # no draw, so no randomness is used up
-    draws = (random.generator("sample") if generator is None else generator).random(
-        probs.shape[:-1]
-    )
-    bounds = np.cumsum(probs, axis=-1)
-    # u in [0, total) falls in the interval of a symbol whose probability is not 0.
-    u = np.asarray(draws)[..., None] * bounds[..., -1:]
-    return (bounds <= u).sum(axis=-1)
+    return random.source(generator, "sample").categorical(probs, 1)[..., 0]
 
 
 def stream(

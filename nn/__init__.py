@@ -96,6 +96,7 @@ from .pooling import (
 )
 from .positions import LearnedPositions, SinusoidalPositions, sinusoids
 from .recurrent import LSTM, RNN
+from .resizing import Upsample
 from .state import LoadResult
 from .transformer import FeedForward, TransformerBlock
 from .weights import load_weights
@@ -185,6 +186,7 @@ __all__ = [
     "Threshold",
     "TransformerBlock",
     "TripletMarginLoss",
+    "Upsample",
     "attention_weights",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import no_grad
+from .. import convert, no_grad
 from ..tensor import Tensor
 
 if TYPE_CHECKING:
@@ -115,14 +115,7 @@ def host_array(value: Any) -> np.ndarray:
         for step in ("detach", "cpu"):  # a PyTorch tensor or Parameter
             if hasattr(value, step):
                 value = getattr(value, step)()
-    try:
-        array = np.asarray(value)
-    except TypeError:
-        if not hasattr(value, "float"):
-            raise
-        array = np.asarray(value.float())
-    if array.dtype.type.__module__ == "ml_dtypes":
-        array = array.astype(np.float32)
+    array = convert.host_array(value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"dtype {array.dtype}")
     return array

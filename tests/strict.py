@@ -221,19 +221,22 @@ StrictArray.clip = lambda self, min=None, max=None, out=None: xp.clip(self, min,
 
 
 class _Special:
-    """The part of `cupyx.scipy.special` that the engine uses."""
+    """The part of `cupyx.scipy.special` that the engine uses: ufuncs of one or two arrays."""
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("erf", "erfc"):
+        if name not in SURFACE["special"]:
             raise AttributeError(f"{name}: the stand-in does not model it")
         import scipy.special
 
         host = getattr(scipy.special, name)
 
-        def run(x: StrictArray, out: StrictArray | None = None) -> StrictArray:
-            if not isinstance(x, StrictArray):
-                raise TypeError(f"Unsupported type {type(x)}")
-            return wrap(host(x._host)) if out is None else wrap(host(x._host, out=unwrap(out)))
+        def run(*xs: StrictArray, out: StrictArray | None = None) -> StrictArray:
+            assert len(xs) == SURFACE["special"][name][0], f"{name}: {len(xs)} arguments given"
+            for x in xs:
+                if not isinstance(x, StrictArray):
+                    raise TypeError(f"Unsupported type {type(x)}")
+            arrays = [x._host for x in xs]
+            return wrap(host(*arrays)) if out is None else wrap(host(*arrays, out=unwrap(out)))
 
         return run
 

@@ -100,6 +100,14 @@ class StrictArray:
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         raise TypeError(f"np.{func.__name__} was called with an array of the device")
 
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)  # CUDA
+
+    def __dlpack__(self, *, dl_device: Any = None, **wanted: Any) -> Any:
+        if dl_device != (1, 0):
+            raise BufferError("the memory of the stand-in is taken as a copy on the CPU, or not")
+        return self._host.copy().__dlpack__(**{k: v for k, v in wanted.items() if k != "stream"})
+
     # -- properties -----------------------------------------------------------------------
     shape = property(lambda self: self._host.shape)
     dtype = property(lambda self: self._host.dtype)

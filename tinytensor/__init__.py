@@ -23,13 +23,11 @@ from .autograd import grad
 from .catalogue import explain, ops
 from .checkpoint import checkpoint
 from .creation import (
-    arange,
     empty,
     empty_like,
     eye,
     full,
     full_like,
-    linspace,
     ones,
     ones_like,
     rand,
@@ -43,6 +41,7 @@ from .creation import (
 )
 from .custom import custom_op
 from .device import Device, default_device, device, set_default_device
+from .dlpack import from_dlpack
 from .draw import draw
 from .functional import hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
@@ -51,6 +50,7 @@ from .memory import memory_report
 from .operations import *  # noqa: F403
 from .profiling import profile
 from .random import Generator, manual_seed
+from .ranges import arange, linspace, logspace
 from .samples import Sample
 from .tensor import Tensor, tensor
 
@@ -69,10 +69,11 @@ float32, float64, int64, bool_ = "float32", "float64", "int64", "bool"
 __all__ = [
     "Device", "Generator", "Sample", "Tensor", "arange", "checkpoint", "cuda", "custom_op",
     "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like", "enable_grad",
-    "explain", "eye", "full", "full_like", "grad", "gradcheck", "gradgradcheck", "hessian",
-    "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp", "linspace", "manual_seed",
-    "memory_report", "no_grad", "ones", "ones_like", "operations", "ops", "profile", "rand",
-    "rand_like", "randint", "randn", "randn_like", "random", "randperm", "registry",
+    "explain", "eye", "from_dlpack", "full", "full_like", "grad", "gradcheck", "gradgradcheck",
+    "hessian", "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp", "linspace",
+    "logspace", "manual_seed", "memory_report", "no_grad", "ones", "ones_like", "operations",
+    "ops", "profile",
+    "rand", "rand_like", "randint", "randn", "randn_like", "random", "randperm", "registry",
     "set_default_device", "set_grad_enabled", "tensor", "value_and_grad", "vjp", "zeros",
     "zeros_like",
 ]  # fmt: skip

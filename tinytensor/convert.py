@@ -25,7 +25,7 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
     """A new array on device ``where`` (default: that of ``data``, else the default device).
 
     Python numbers, NumPy scalars and lists of them become float32, int64 or bool; arrays and
-    tensors keep their dtype.
+    tensors, other libraries' too, keep their dtype (bfloat16 becomes float32).
 
     Raises:
         TypeError: the data is not numeric, is ragged, or is complex.
@@ -33,6 +33,14 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
     if isinstance(data, Operators):
         data = data.data
     dev = device(where) if where is not None else None
+    if isinstance(data, np.ndarray):
+        data = data if data.dtype.kind in "fiub" else host_array(data)
+    elif (
+        hasattr(data, "__array__")
+        and type(data) not in BY_TYPE
+        and not isinstance(data, np.generic)
+    ):
+        data = host_array(data)
     if type(data) in BY_TYPE or isinstance(data, np.ndarray):
         home = device_of(data)
         if data.dtype.kind not in "fiub":
@@ -70,6 +78,20 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
     if array.dtype.kind not in "fiub":
         raise TypeError(f"data: expected real numbers or booleans, got dtype {array.dtype}")
     return array
+
+
+def host_array(data: Any) -> np.ndarray:
+    """An array, or another library's tensor in host memory, as a NumPy array.
+
+    Fractions of 8 or 16 bits that NumPy does not have (bfloat16, by PyTorch or by ml_dtypes) become
+    float32, which holds each of their numbers.
+    """
+    name = str(getattr(data, "dtype", "")).removeprefix("torch.")
+    if not name.startswith(("bfloat16", "float8")):
+        return np.asarray(data)
+    if hasattr(data, "float"):  # PyTorch, which gives NumPy no such array
+        return np.asarray(data.float())
+    return np.asarray(data).astype(np.float32)
 
 
 def _unwrap(items: Any) -> Any:

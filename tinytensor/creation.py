@@ -1,8 +1,8 @@
-"""Functions that make new tensors. All take ``dtype``, ``device`` and ``requires_grad``.
+"""Functions that make new tensors. All take ``device`` and ``name``, and ``dtype`` and
+``requires_grad`` where they make fractions.
 
-The default dtype is float32 (`arange` of integers: int64), the default device that of the
-innermost ``with tt.device(...)``. Random ones take an explicit ``generator``; without one they
-draw from the named generator "init".
+The default dtype is float32, the default device that of the innermost ``with tt.device(...)``.
+Random ones take an explicit ``generator``; without one they draw from the named generator "init".
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ def _shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(int(n) for n in shape)
 
 
-def _leaf(array: Any, requires_grad: bool) -> Tensor:
+def leaf(array: Any, requires_grad: bool, name: str | None) -> Tensor:
+    """A new array as a tensor, as it was asked for."""
     out = make(array)
+    out.name = name
     return out.requires_grad_() if requires_grad else out
 
 
@@ -38,29 +40,42 @@ def _device(device: Where) -> Device:
     return default_device() if device is None else get_device(device)
 
 
-def _xp(device: Where) -> Any:
+def namespace(device: Where) -> Any:
+    """The array namespace of a device, by default the default one's."""
     return _device(device).xp
 
 
 def zeros(
-    *shape: Any, dtype: Any = "float32", device: Where = None, requires_grad: bool = False
+    *shape: Any,
+    dtype: Any = "float32",
+    device: Where = None,
+    requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """A tensor of zeros: ``zeros(2, 3)`` or ``zeros((2, 3))``."""
-    return _leaf(_xp(device).zeros(_shape(shape), dtype=dtype), requires_grad)
+    return leaf(namespace(device).zeros(_shape(shape), dtype=dtype), requires_grad, name)
 
 
 def ones(
-    *shape: Any, dtype: Any = "float32", device: Where = None, requires_grad: bool = False
+    *shape: Any,
+    dtype: Any = "float32",
+    device: Where = None,
+    requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """A tensor of ones."""
-    return _leaf(_xp(device).ones(_shape(shape), dtype=dtype), requires_grad)
+    return leaf(namespace(device).ones(_shape(shape), dtype=dtype), requires_grad, name)
 
 
 def empty(
-    *shape: Any, dtype: Any = "float32", device: Where = None, requires_grad: bool = False
+    *shape: Any,
+    dtype: Any = "float32",
+    device: Where = None,
+    requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """A tensor with arbitrary contents."""
-    return _leaf(_xp(device).empty(_shape(shape), dtype=dtype), requires_grad)
+    return leaf(namespace(device).empty(_shape(shape), dtype=dtype), requires_grad, name)
 
 
 def full(
@@ -69,6 +84,7 @@ def full(
     dtype: Any = None,
     device: Where = None,
     requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """A tensor of ``shape`` filled with a number (float32, or int64 / bool by its type)."""
     kind = np.asarray(fill_value).dtype.kind
@@ -77,26 +93,7 @@ def full(
     if dtype is None:
         dtype = {"f": "float32", "b": "bool"}.get(kind, "int64")
     size = _shape((shape,))
-    return _leaf(_xp(device).full(size, fill_value, dtype=dtype), requires_grad)
-
-
-def arange(
-    start: float,
-    stop: float | None = None,
-    step: float = 1,
-    dtype: Any = None,
-    device: Where = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Numbers from ``start`` (default 0) below ``stop``: int64, or float32 if any is a float."""
-    if stop is None:
-        start, stop = 0, start
-    if step == 0:
-        raise ValueError("step: expected a number other than 0")
-    if dtype is None:
-        floats = any(isinstance(v, (float, np.floating)) for v in (start, stop, step))
-        dtype = "float32" if floats else "int64"
-    return _leaf(_xp(device).arange(start, stop, step, dtype=dtype), requires_grad)
+    return leaf(namespace(device).full(size, fill_value, dtype=dtype), requires_grad, name)
 
 
 def eye(
@@ -105,9 +102,10 @@ def eye(
     dtype: Any = "float32",
     device: Where = None,
     requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """An n by m matrix (m defaults to n) with ones on the diagonal."""
-    return _leaf(_xp(device).eye(n, m, dtype=dtype), requires_grad)
+    return leaf(namespace(device).eye(n, m, dtype=dtype), requires_grad, name)
 
 
 def randn(
@@ -116,9 +114,10 @@ def randn(
     dtype: Any = "float32",
     device: Where = None,
     requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Standard normal numbers from ``generator``."""
-    return _random("normal", shape, generator, dtype, device, requires_grad)
+    return _random("normal", shape, generator, dtype, device, requires_grad, name)
 
 
 def rand(
@@ -127,9 +126,10 @@ def rand(
     dtype: Any = "float32",
     device: Where = None,
     requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Uniform numbers in [0, 1) from ``generator``."""
-    return _random("random", shape, generator, dtype, device, requires_grad)
+    return _random("random", shape, generator, dtype, device, requires_grad, name)
 
 
 def _random(
@@ -139,55 +139,72 @@ def _random(
     dtype: Any,
     device: Where,
     requires_grad: bool,
+    name: str | None,
 ) -> Tensor:
     draw_as = np.float64 if np.dtype(dtype) == np.float64 else np.float32
     host = getattr(random.source(generator, "init"), method)(_shape(shape), dtype=draw_as).astype(
         dtype
     )
     dev = default_device() if device is None else get_device(device)
-    return _leaf(dev.from_host(host), requires_grad)
+    return leaf(dev.from_host(host), requires_grad, name)
 
 
-def _like(x: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _like(x: Any, dtype: Any, device: Where) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """The shape of ``x``, and its dtype and device where no other is given."""
     t = x if isinstance(x, Tensor) else Tensor(x)
-    chosen = {
-        "dtype": t.dtype,
-        "device": t.device,
-        **{k: v for k, v in options.items() if v is not None},
+    return t.shape, {
+        "dtype": t.dtype if dtype is None else dtype,
+        "device": t.device if device is None else device,
     }
-    return {"shape": t.shape, **chosen}
 
 
 def zeros_like(
-    x: Any, dtype: Any = None, device: Where = None, requires_grad: bool = False
+    x: Any,
+    dtype: Any = None,
+    device: Where = None,
+    requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Zeros of the shape, dtype and device of ``x``."""
-    o = _like(x, {"dtype": dtype, "device": device})
-    return zeros(o["shape"], dtype=o["dtype"], device=o["device"], requires_grad=requires_grad)
+    shape, options = _like(x, dtype, device)
+    return zeros(shape, requires_grad=requires_grad, name=name, **options)
 
 
 def ones_like(
-    x: Any, dtype: Any = None, device: Where = None, requires_grad: bool = False
+    x: Any,
+    dtype: Any = None,
+    device: Where = None,
+    requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Ones of the shape, dtype and device of ``x``."""
-    o = _like(x, {"dtype": dtype, "device": device})
-    return ones(o["shape"], dtype=o["dtype"], device=o["device"], requires_grad=requires_grad)
+    shape, options = _like(x, dtype, device)
+    return ones(shape, requires_grad=requires_grad, name=name, **options)
 
 
 def empty_like(
-    x: Any, dtype: Any = None, device: Where = None, requires_grad: bool = False
+    x: Any,
+    dtype: Any = None,
+    device: Where = None,
+    requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """A tensor with arbitrary contents of the shape, dtype and device of ``x``."""
-    o = _like(x, {"dtype": dtype, "device": device})
-    return empty(o["shape"], dtype=o["dtype"], device=o["device"], requires_grad=requires_grad)
+    shape, options = _like(x, dtype, device)
+    return empty(shape, requires_grad=requires_grad, name=name, **options)
 
 
 def full_like(
-    x: Any, fill_value: float, dtype: Any = None, device: Where = None, requires_grad: bool = False
+    x: Any,
+    fill_value: float,
+    dtype: Any = None,
+    device: Where = None,
+    requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """A number repeated in the shape, dtype and device of ``x``."""
-    o = _like(x, {"dtype": dtype, "device": device})
-    return full(o["shape"], fill_value, o["dtype"], o["device"], requires_grad)
+    shape, options = _like(x, dtype, device)
+    return full(shape, fill_value, requires_grad=requires_grad, name=name, **options)
 
 
 def randn_like(
@@ -196,10 +213,11 @@ def randn_like(
     dtype: Any = None,
     device: Where = None,
     requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Standard normal numbers of the shape, dtype and device of ``x``."""
-    o = _like(x, {"dtype": dtype, "device": device})
-    return _random("normal", o["shape"], generator, o["dtype"], o["device"], requires_grad)
+    shape, options = _like(x, dtype, device)
+    return _random("normal", shape, generator, requires_grad=requires_grad, name=name, **options)
 
 
 def rand_like(
@@ -208,24 +226,11 @@ def rand_like(
     dtype: Any = None,
     device: Where = None,
     requires_grad: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Uniform numbers in [0, 1) of the shape, dtype and device of ``x``."""
-    o = _like(x, {"dtype": dtype, "device": device})
-    return _random("random", o["shape"], generator, o["dtype"], o["device"], requires_grad)
-
-
-def linspace(
-    start: float,
-    stop: float,
-    num: int = 50,
-    dtype: Any = "float32",
-    device: Where = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """``num`` evenly spaced numbers from ``start`` to ``stop``, both included."""
-    if not isinstance(num, (int, np.integer)) or num < 0:
-        raise ValueError(f"linspace: num: expected an integer >= 0, got {num!r}")
-    return _leaf(_xp(device).linspace(start, stop, int(num)).astype(dtype), requires_grad)
+    shape, options = _like(x, dtype, device)
+    return _random("random", shape, generator, requires_grad=requires_grad, name=name, **options)
 
 
 def randint(
@@ -234,15 +239,21 @@ def randint(
     shape: int | tuple[int, ...],
     generator: random.Generator | None = None,
     device: Where = None,
+    name: str | None = None,
 ) -> Tensor:
     """int64 numbers drawn evenly from [low, high), of the given shape."""
     if not low < high:
         raise ValueError(f"randint: expected low < high, got {low} and {high}")
     host = random.source(generator, "init").integers(low, high, _shape((shape,)))
-    return _leaf(_device(device).from_host(host), False)
+    return leaf(_device(device).from_host(host), False, name)
 
 
-def randperm(n: int, generator: random.Generator | None = None, device: Where = None) -> Tensor:
+def randperm(
+    n: int,
+    generator: random.Generator | None = None,
+    device: Where = None,
+    name: str | None = None,
+) -> Tensor:
     """The numbers 0 to n - 1 (int64) in random order."""
     host = random.source(generator, "init").permutation(n)
-    return _leaf(_device(device).from_host(host), False)
+    return leaf(_device(device).from_host(host), False, name)

@@ -37,7 +37,6 @@ OF_PACKAGE = {
     "absolute": "tt.abs",
     "negative": "tt.neg",
     "bernoulli": "tt.rand(...) < p",
-    "multinomial": "the sampling of tt.models",
     "unique": "np.unique(x.numpy())",
     "from_numpy": "tt.tensor",
     "as_tensor": "tt.tensor",
@@ -48,6 +47,10 @@ OF_PACKAGE = {
     "save": "safetensors.numpy.save_file(model.state_dict(), path)",
     "load": "model.load_state_dict(safetensors.numpy.load_file(path))",
     "mm": "x @ y",
+    "row_stack": "tt.vstack",
+    "pinverse": "tt.pinv",
+    "upsample": "tt.interpolate",
+    "gammaln": "tt.lgamma",
     "optim": "tt.train.optim",
 }
 #: settings of ops

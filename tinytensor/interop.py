@@ -1,4 +1,5 @@
-"""How tensors meet NumPy: its operators become tensor operators, its functions say what to use."""
+"""How tensors meet NumPy and other libraries: NumPy's operators become tensor operators, its
+functions say what to use, and DLPack hands the memory to whoever asks (:mod:`.dlpack` takes it)."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _OPERATORS = {
 
 
 class NumpyProtocols:
-    """Mixin of Tensor: what happens when NumPy is handed a tensor."""
+    """Mixin of Tensor: what happens when NumPy, or a library that knows DLPack, is handed one."""
 
     __slots__ = ()
 
@@ -66,6 +67,41 @@ class NumpyProtocols:
                 "use t.detach().numpy(), or a tinytensor function instead of NumPy's"
             )
         return np.array(self.data, dtype=dtype, copy=copy)
+
+    def __dlpack__(self, **wanted: Any) -> Any:
+        """The memory as a DLPack capsule, for ``torch.from_dlpack(t)``, ``np.from_dlpack(t)`` and
+        whatever else takes one. Nothing is copied, so both sides see what either writes; backward
+        does not notice what the other side writes (say so with ``t.bump_version()``). A tensor
+        that runs backwards in memory, such as ``t[::-1]``, is handed over as a copy: PyTorch does
+        not know such strides, and ends the program where it meets them.
+
+        Args:
+            wanted: ``stream``, ``max_version``, ``dl_device`` and ``copy``, as the array API's
+                standard has them; the array (NumPy's or CuPy's) answers them.
+
+        Raises:
+            BufferError: the tensor requires gradients, or the array cannot be handed over so.
+        """
+        if self.requires_grad:
+            raise BufferError(
+                "DLPack: this tensor requires gradients, which the other side would not see; hand "
+                "over t.detach()"
+            )
+        given = {name: value for name, value in wanted.items() if value is not None}
+        array = self.data
+        if min(array.strides, default=0) < 0:
+            if given.get("copy") is False:
+                raise BufferError(
+                    "DLPack: this tensor runs backwards in memory and can only be handed over as a "
+                    "copy; hand over t.copy()"
+                )
+            array = array.copy()
+        return array.__dlpack__(**given)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Where the memory is, in DLPack's numbers: (1, 0) is the CPU, (2, i) a CUDA device."""
+        kind, number = self.data.__dlpack_device__()
+        return int(kind), int(number)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         from . import operations

@@ -57,6 +57,31 @@ class Generator:
         drawn = self._rng.bit_generator.random_raw(-(-size // 4)).view(np.uint16)[:size]
         return np.asarray(drawn < round(p * 65536)).reshape(shape)
 
+    def categorical(self, weights: np.ndarray, n: int) -> np.ndarray:
+        """int64 indices into the last axis, ``n`` for each row, drawn independently with
+        probabilities in proportion to ``weights``: (..., k) -> (..., n).
+
+        Args:
+            weights: finite numbers >= 0, in each row one above 0.
+        """
+        bounds = np.cumsum(weights, axis=-1, dtype=np.float64)
+        # u in [0, total) falls in the interval of an index whose weight is not 0
+        u = self.random((*weights.shape[:-1], n)) * bounds[..., -1:]
+        rows = zip(bounds.reshape(-1, bounds.shape[-1]), u.reshape(-1, n), strict=True)
+        found = [np.searchsorted(row, at, side="right") for row, at in rows]
+        return np.asarray(found, dtype=np.int64).reshape(u.shape)
+
+    def distinct(self, weights: np.ndarray, n: int) -> np.ndarray:
+        """As :meth:`categorical`, but each index at most once in a row: one after the other, among
+        those that are left. In each row at least ``n`` weights are above 0.
+
+        Exponential waiting times with these rates end in that order (Efraimidis and Spirakis,
+        "Weighted random sampling with a reservoir", 2006).
+        """
+        with np.errstate(divide="ignore"):  # a weight of 0 waits for ever
+            waits = np.log(self._rng.standard_exponential(weights.shape)) - np.log(weights)
+        return np.argsort(waits, axis=-1, kind="stable")[..., :n]
+
     def permutation(self, n: int) -> np.ndarray:
         """The numbers 0 to n - 1 in random order, int64."""
         return self._rng.permutation(n)

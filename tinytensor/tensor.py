@@ -338,6 +338,11 @@ class Tensor(Operators, NumpyProtocols):
                 return
             self.data[where] = value.data if isinstance(value, Tensor) else value
         except ValueError as error:
+            if "read-only" in str(error):
+                raise ValueError(
+                    f"{what}: the memory of this tensor is read-only, as it was where it came "
+                    "from; write to x = x.copy()"
+                ) from error
             raise ValueError(
                 f"{what}: a value of shape {getattr(value, 'shape', ())} and dtype "
                 f"{getattr(value, 'dtype', type(value).__name__)} does not fit into the place of "
@@ -364,6 +369,10 @@ class Tensor(Operators, NumpyProtocols):
 
     def __contains__(self, value: Any) -> bool:
         return bool((self.data == (value.data if isinstance(value, Tensor) else value)).any())
+
+    def __copy__(self) -> Tensor:
+        """A leaf of its own, as ``deepcopy`` makes it; inside a graph ``x.copy()``."""
+        return self.copy() if self.node is not None else self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self.node is not None:

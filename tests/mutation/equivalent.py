@@ -40,12 +40,13 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         ]
     },
     **{
-        (
-            "cholesky",
-            f"a + {_EYE}",
-            now,
-        ): "triangular_solve(unit_diagonal=True), not used by cholesky"
+        (name, f"a + {_EYE}", now): f"triangular_solve(unit_diagonal=True), not used by {name}"
+        for name in ("cholesky", "qr")
         for now in ("a", _EYE)
+    },
+    **{
+        ("svd", "plus + eye", now): "what is divided is 0 there; it must not be 0 / 0 at a value 0"
+        for now in ("plus", "plus - eye")
     },
     (
         "ctc_loss",

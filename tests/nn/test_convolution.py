@@ -125,6 +125,8 @@ LAYERS: list[tuple[Callable[[], nn.Module], tuple[int, ...], tuple[int, ...], st
      "AdaptiveAvgPool3d(output_size=(1, None, 2))"),
     (lambda: nn.AdaptiveMaxPool3d(2), (1, 2, 4, 5, 6), (1, 2, 2, 2, 2),
      "AdaptiveMaxPool3d(output_size=2)"),
+    (lambda: nn.Upsample(scale_factor=1.5, mode="bilinear"), (1, 2, 4, 5), (1, 2, 6, 7),
+     "Upsample(scale_factor=1.5, mode='bilinear')"),
     (lambda: nn.Flatten(), (3, 2, 5, 5), (3, 50), "Flatten(start_dim=1, end_dim=-1)"),
     (lambda: nn.Flatten(0, 1), (3, 2, 5), (6, 5), "Flatten(start_dim=0, end_dim=1)"),
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import tinytensor as tt
 from tinytensor.device import Device
 
-from .helpers import close, const, host, share_memory
+from .helpers import close, const, host, leaf, share_memory
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -162,3 +163,96 @@ def test_linspace_randint_and_randperm(device: Device) -> None:
         tt.randint(3, 3, (1,))
     with pytest.raises(ValueError, match="num: expected an integer >= 0, got -1"):
         tt.linspace(0, 1, -1)
+
+
+CREATORS = {
+    "tensor": lambda **k: tt.tensor([1.0], **k),
+    "zeros": lambda **k: tt.zeros(2, **k),
+    "ones": lambda **k: tt.ones(2, **k),
+    "empty": lambda **k: tt.empty(2, **k),
+    "full": lambda **k: tt.full((2,), 1.0, **k),
+    "eye": lambda **k: tt.eye(2, **k),
+    "arange": lambda **k: tt.arange(2.0, **k),
+    "linspace": lambda **k: tt.linspace(0, 1, 3, **k),
+    "logspace": lambda **k: tt.logspace(0, 1, 3, **k),
+    "rand": lambda **k: tt.rand(2, **k),
+    "randn": lambda **k: tt.randn(2, **k),
+    "randint": lambda **k: tt.randint(0, 3, (2,), **k),
+    "randperm": lambda **k: tt.randperm(3, **k),
+    "zeros_like": lambda **k: tt.zeros_like(tt.ones(2), **k),
+    "ones_like": lambda **k: tt.ones_like(tt.ones(2), **k),
+    "empty_like": lambda **k: tt.empty_like(tt.ones(2), **k),
+    "full_like": lambda **k: tt.full_like(tt.ones(2), 1.0, **k),
+    "rand_like": lambda **k: tt.rand_like(tt.ones(2), **k),
+    "randn_like": lambda **k: tt.randn_like(tt.ones(2), **k),
+}
+
+
+@pytest.mark.parametrize("name", CREATORS)
+def test_every_creator_takes_a_name(name: str) -> None:
+    make = CREATORS[name]
+    assert make().name is None and make(name="w").name == "w"
+    if name not in ("randint", "randperm"):
+        leaf = make(name="w", requires_grad=True)
+        assert leaf.requires_grad and leaf.is_leaf and leaf.name == "w"
+
+
+def test_no_creator_is_forgotten() -> None:
+    """Every public function with a ``device`` but no operand makes a tensor."""
+    found = {
+        name
+        for name in tt.__all__
+        if callable(getattr(tt, name))
+        and not isinstance(getattr(tt, name), type)
+        and "device" in inspect.signature(getattr(tt, name)).parameters
+    }
+    assert found == set(CREATORS)
+
+
+def test_linspace_between_tensors(device: Device) -> None:
+    a, b = const(1.0), const([2.0, 5.0])
+    x = tt.linspace(a, b, 4)
+    assert x.dtype == np.float64 and x.device is device and x.shape == (4, 2)
+    close(x, np.linspace(1.0, [2.0, 5.0], 4))
+    close(tt.linspace(a, 3, 5), np.linspace(1, 3, 5))
+    assert tt.linspace(a, 3, 5, dtype="float32").dtype == np.float32
+    whole = tt.linspace(const(0, np.int64), const(4, np.int64), 5)
+    assert whole.dtype == np.float32
+    close(whole, [0, 1, 2, 3, 4])
+    close(tt.linspace(a, 3, 1), [1])
+    assert tt.linspace(a, b, 0).shape == (0, 2)
+    close(tt.logspace(const(0.0), 2, 3, base=2), [1, 2, 4])
+    close(tt.logspace(0, 2, 3), [1, 10, 100])
+
+
+def test_both_ends_are_exact() -> None:
+    a, b = 0.1, 1e17 / 3
+    x = tt.linspace(const(a), const(b), 7)
+    assert x[0].item() == a and x[-1].item() == b
+
+
+def test_linspace_gives_its_ends_gradients() -> None:
+    start, stop = leaf(1.0), leaf([2.0, 5.0])
+    x = tt.linspace(start, stop, 4, name="x")
+    assert x.name == "x" and not x.is_leaf
+    g = np.random.default_rng(0).normal(size=(4, 2))
+    x.backward(const(g))
+    share = np.array([0, 1, 2, 3])[:, None] / 3
+    close(start.grad, np.sum(g * (1 - share)))
+    close(stop.grad, np.sum(g * share, axis=0))
+    for fn in (tt.linspace, tt.logspace):
+        assert tt.gradcheck(lambda a, b, fn=fn: fn(a, b, 3), [leaf(0.3), leaf([0.2, 0.5])])
+        assert tt.gradgradcheck(lambda a, b, fn=fn: fn(a, b, 3) ** 2, [leaf(0.3), leaf([0.5])])
+
+
+def test_arange_of_tensors_with_one_element() -> None:
+    three = tt.arange(const(3, np.int64))
+    assert three.dtype == np.int64
+    close(three, [0, 1, 2])
+    halves = tt.arange(const(1.0), 2, const([0.5]))
+    assert halves.dtype == np.float32
+    close(halves, [1, 1.5])
+    with pytest.raises(TypeError, match=r"arange: start: .*requires gradients.*tt\.linspace"):
+        tt.arange(leaf(1.0), 3)
+    with pytest.raises(TypeError, match=r"arange: stop: expected a number, got shape \(2,\)"):
+        tt.arange(0, const([1.0, 2.0]))

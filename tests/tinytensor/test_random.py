@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tinytensor as tt
+from tinytensor.device import Device
 
 from .helpers import const, host
 
@@ -138,3 +142,85 @@ def test_same_dropout_on_every_device(other_device: tt.device) -> None:  # type:
     here = host(tt.dropout(x, 0.5, generator=tt.Generator(4)))
     there = host(tt.dropout(x.to(other_device), 0.5, generator=tt.Generator(4)))
     np.testing.assert_array_equal(here, there)
+
+
+# -- multinomial --------------------------------------------------------------------------
+PROBS = np.array([0.4, 0.0, 0.3, 0.25, 0.05])
+
+
+def chi_square(counts: np.ndarray, expected: np.ndarray) -> None:
+    """Counts agree with expectations, at six standard deviations of their chi-square."""
+    assert not counts[expected == 0].any(), "drawn, but impossible"
+    counts, expected = counts[expected > 0], expected[expected > 0]
+    value = np.sum((counts - expected) ** 2 / expected)
+    freedom = counts.size - 1
+    assert value < freedom + 6 * math.sqrt(2 * freedom)
+
+
+def test_draws_with_replacement_follow_the_probabilities() -> None:
+    drawn = host(tt.multinomial(const(7 * PROBS), 50_000, replacement=True))
+    assert drawn.dtype == np.int64 and drawn.shape == (50_000,)
+    chi_square(np.bincount(drawn, minlength=5), 50_000 * PROBS)
+    pairs = np.bincount(5 * drawn[::2] + drawn[1::2], minlength=25)
+    chi_square(pairs, 25_000 * np.outer(PROBS, PROBS).ravel())
+
+
+def test_draws_without_replacement_follow_each_other() -> None:
+    """The second of a row is drawn among those that the first left."""
+    rows = np.broadcast_to(PROBS, (20_000, 5))
+    drawn = host(tt.multinomial(const(rows), 2))
+    assert drawn.shape == (20_000, 2)
+    expected = np.zeros((5, 5))
+    for i, j in itertools.permutations(range(5), 2):
+        expected[i, j] = PROBS[i] * PROBS[j] / (1 - PROBS[i])
+    chi_square(np.bincount(5 * drawn[:, 0] + drawn[:, 1], minlength=25), 20_000 * expected.ravel())
+    everything = host(tt.multinomial(const(rows[:100]), 4))
+    np.testing.assert_array_equal(np.sort(everything), np.tile([0, 2, 3, 4], (100, 1)))
+
+
+def test_multinomial_draws_from_the_generator_named_sample() -> None:
+    p = const(PROBS)
+    tt.manual_seed(3)
+    first = host(tt.multinomial(p, 20, True))
+    tt.manual_seed(3)
+    tt.rand(3)  # of another stream
+    np.testing.assert_array_equal(host(tt.multinomial(p, 20, True)), first)
+    own = [host(tt.multinomial(p, 3, generator=tt.Generator(5))) for _ in range(2)]
+    np.testing.assert_array_equal(*own)
+    assert (host(p.multinomial(20, True)) != first).any()
+
+
+def test_multinomial_of_any_rows_and_scale(device: Device) -> None:
+    for shape in ((5,), (3, 5), (2, 0, 5), (2, 3, 5)):
+        with device:
+            drawn = tt.multinomial(const(np.ones(shape)), 4)
+        assert drawn.shape == (*shape[:-1], 4) and drawn.device is device
+        assert not drawn.requires_grad
+    assert sorted(tt.multinomial(const([1e308, 1e308, 5e-324]), 3).tolist()) == [0, 1, 2]
+    assert set(tt.multinomial([2, 0, 3], 50, True).tolist()) == {0, 2}
+    assert tt.multinomial(tt.tensor([1.0], requires_grad=True), 1).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("probs", "n", "replacement", "message"),
+    [
+        ([0.5, -0.5], 1, True, r"probs: expected finite numbers >= 0, got -0\.5 at \(1,\)"),
+        ([[1, 1], [math.nan, 1]], 1, True, r"expected finite numbers >= 0, got nan at \(1, 0\)"),
+        ([1, math.inf], 1, False, r"expected finite numbers >= 0, got inf at \(1,\)"),
+        ([0.0, 0.0], 1, True, r"probs: expected at least 1 above 0$"),
+        ([[1.0, 1.0], [0.0, 0.0]], 5, True, r"at least 1 above 0 in row \(1,\)$"),
+        ([1.0, 0.0, 1.0], 3, False, r"at least 3 above 0, to draw 3 different indices"),
+        ([1.0], 0, True, r"num_samples: expected an integer >= 1, got 0"),
+        ([], 1, True, r"probs: expected \(\.\.\., k\) with k >= 1 numbers, got shape \(0,\)"),
+        (1.0, 1, True, r"got shape \(\)"),
+    ],
+)
+def test_what_multinomial_cannot_draw_from(
+    probs: Any, n: int, replacement: bool, message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"multinomial: .*{message}"):
+        tt.multinomial(const(probs), n, replacement)
+    with pytest.raises(TypeError, match="num_samples: expected an integer, got 1.5"):
+        tt.multinomial(const([1.0]), 1.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="generator: expected a tt.Generator or None, got int"):
+        tt.multinomial(const([1.0]), 1, generator=3)  # type: ignore[arg-type]

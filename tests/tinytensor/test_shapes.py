@@ -25,6 +25,11 @@ def outputs(result: Any) -> list[Any]:
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
+def _of_axes(fn: Any, axes: int) -> Any:
+    """``fn`` of the first part with so many axes."""
+    return lambda x: fn(x[(0,) * (3 - axes)])
+
+
 # name, what we do, what NumPy says; each on an array of shape (2, 3, 4)
 LIKE_NUMPY: list[tuple[str, Callable[..., Any], Callable[..., Any]]] = [
     ("moveaxis", lambda x: tt.moveaxis(x, 0, -1), lambda x: np.moveaxis(x, 0, -1)),
@@ -75,6 +80,31 @@ LIKE_NUMPY: list[tuple[str, Callable[..., Any], Callable[..., Any]]] = [
         lambda x: tt.vstack([x[0, 0, 0]] * 2),
         lambda x: x[0, 0, :1].repeat(2)[:, None],
     ),
+    ("dstack", lambda x: tt.dstack([x[0], x[0]]), lambda x: np.dstack([x[0], x[0]])),
+    ("dstack of rows", lambda x: tt.dstack([x[0, 0]] * 2), lambda x: np.dstack([x[0, 0]] * 2)),
+    (
+        "column_stack",
+        lambda x: tt.column_stack([x[0, :, 0], x[0], x[1, :, 1:3]]),
+        lambda x: np.column_stack([x[0, :, 0], x[0], x[1, :, 1:3]]),
+    ),
+    (
+        "column_stack of numbers",
+        lambda x: tt.column_stack([x[0, 0, 0]] * 2),
+        lambda x: x[0, 0, :1].repeat(2)[None],
+    ),
+    *(
+        (
+            f"{name} of {axes} axes",
+            _of_axes(getattr(tt, name), axes),
+            _of_axes(getattr(np, name), axes),
+        )
+        for name in ("atleast_1d", "atleast_2d", "atleast_3d")
+        for axes in range(4)
+    ),
+    ("hsplit", lambda x: tt.hsplit(x, 3), lambda x: np.hsplit(x, 3)),
+    ("hsplit of a vector", lambda x: tt.hsplit(x[0, 0], 2), lambda x: np.hsplit(x[0, 0], 2)),
+    ("vsplit", lambda x: tt.vsplit(x, [1]), lambda x: np.vsplit(x, [1])),
+    ("dsplit", lambda x: tt.dsplit(x, [1, 3]), lambda x: np.dsplit(x, [1, 3])),
     ("diag of a matrix", lambda x: tt.diag(x[0]), lambda x: np.diag(x[0])),
     ("diag above", lambda x: tt.diag(x[0], 2), lambda x: np.diag(x[0], 2)),
     ("diag of a vector", lambda x: tt.diag(x[0, 0]), lambda x: np.diag(x[0, 0])),

@@ -7,15 +7,16 @@ A new op goes into the file of its family and into that file's ``__all__``; from
 # ruff: noqa: F403, I001  (in reading order: from the simplest to the most fused)
 # fmt: off
 from . import (
-    arithmetic, rounding, exponential, trigonometric, comparison, select, copying, reduce,
+    arithmetic, rounding, exponential, special, trigonometric, comparison, select, copying, reduce,
     statistics, shape, diagonals, scan, order, activation, piecewise, index, rearrange, pieces,
-    windows, embed, scatters, positions, products, einsums, linalg, determinants, probability,
-    normalize, channels, loss, regression, divergence, similarity, likelihood, ctc, convolution,
-    pooling, adaptive, attention, recurrent,
+    windows, embed, scatters, positions, products, einsums, linalg, determinants, decompositions,
+    matrix_norms, probability, normalize, channels, loss, regression, divergence, similarity,
+    likelihood, ctc, convolution, pooling, adaptive, interpolation, attention, recurrent,
 )
 from .arithmetic import *
 from .rounding import *
 from .exponential import *
+from .special import *
 from .trigonometric import *
 from .comparison import *
 from .select import *
@@ -39,6 +40,8 @@ from .products import *
 from .einsums import *
 from .linalg import *
 from .determinants import *
+from .decompositions import *
+from .matrix_norms import *
 from .probability import *
 from .normalize import *
 from .channels import *
@@ -51,6 +54,7 @@ from .ctc import *
 from .convolution import *
 from .pooling import *
 from .adaptive import *
+from .interpolation import *
 from .attention import *
 from .recurrent import *
 
@@ -58,6 +62,7 @@ __all__: list[str] = []
 __all__ += arithmetic.__all__
 __all__ += rounding.__all__
 __all__ += exponential.__all__
+__all__ += special.__all__
 __all__ += trigonometric.__all__
 __all__ += comparison.__all__
 __all__ += select.__all__
@@ -81,6 +86,8 @@ __all__ += products.__all__
 __all__ += einsums.__all__
 __all__ += linalg.__all__
 __all__ += determinants.__all__
+__all__ += decompositions.__all__
+__all__ += matrix_norms.__all__
 __all__ += probability.__all__
 __all__ += normalize.__all__
 __all__ += channels.__all__
@@ -93,5 +100,6 @@ __all__ += ctc.__all__
 __all__ += convolution.__all__
 __all__ += pooling.__all__
 __all__ += adaptive.__all__
+__all__ += interpolation.__all__
 __all__ += attention.__all__
 __all__ += recurrent.__all__

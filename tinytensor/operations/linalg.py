@@ -1,4 +1,4 @@
-"""Linear algebra on the last two axes: solving, inverting, Cholesky, powers and norms.
+"""Linear algebra on the last two axes: solving, inverting, Cholesky and powers.
 
 All leading axes are a stack of matrices. LAPACK does the work (on a GPU cuSOLVER and cuBLAS), in
 float32 or float64 as the operands are; float16 is computed in float32. A matrix that has no
@@ -18,16 +18,12 @@ import numpy as np
 from ..registry import op
 from ..samples import Draw, Sample
 from ..tensor import make
-from . import reduce
-from .arithmetic import abs
 from .axes import as_tensor
 from .products import matmul
-from .statistics import norm
 
 __all__ = [
     "cholesky",
     "inv",
-    "matrix_norm",
     "matrix_power",
     "solve",
     "solve_triangular",
@@ -353,39 +349,3 @@ def matrix_power(a: Any, n: int) -> Any:
         if n:
             a = matmul(a, a)
     return result
-
-
-def matrix_norm(
-    x: Any, ord: Any = "fro", axis: tuple[int, int] = (-2, -1), keepdims: bool = False
-) -> Any:
-    """Norm of the matrices that two axes span.
-
-    Args:
-        ord: ``"fro"``: Frobenius, the root of the sum of squares. ``1``, ``-1``: largest and
-            smallest sum of magnitudes of a column. ``math.inf``, ``-math.inf``: of a row.
-        axis: the axes of rows and of columns.
-        keepdims: keep both, with length 1.
-
-    The gradient of a zero matrix is 0; ties share it evenly, as in PyTorch. The 2-norm and the
-    nuclear norm need singular values, which tinytensor does not differentiate.
-    """
-    x = as_tensor(x)
-    if (
-        not isinstance(axis, (tuple, list))
-        or len(axis) != 2
-        or any(not -x.ndim <= a < x.ndim for a in axis)
-    ):
-        raise ValueError(
-            f"matrix_norm: axis: expected two axes of an x of shape {x.shape}, got {axis}"
-        )
-    row, column = (a % x.ndim for a in axis)
-    if row == column:
-        raise ValueError(f"matrix_norm: axis: expected two different axes, got {axis}")
-    if ord == "fro":
-        return norm(x, 2, (row, column), keepdims)
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise ValueError(f"matrix_norm: ord: expected 'fro', 1, -1, inf or -inf, got {ord!r}")
-    across, along = (row, column) if ord in (1, -1) else (column, row)
-    sums = reduce.sum(abs(x), across, True)
-    largest = (reduce.max if ord > 0 else reduce.min)(sums, along, True)
-    return largest if keepdims else largest.squeeze((row, column))

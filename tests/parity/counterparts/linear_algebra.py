@@ -32,6 +32,14 @@ def _triangular_solve(
     return x[..., 0] if b.ndim == 1 else x
 
 
+def _eigvalsh(a: Any, UPLO: str | None = None) -> Any:
+    """PyTorch's gradient goes to both triangles, also to that which is not read."""
+    if UPLO is None:
+        return L.eigvalsh((a + a.mT) / 2)
+    half = a.tril(-1) if UPLO == "L" else a.triu(1)
+    return L.eigvalsh(half + half.mT + torch.diag_embed(torch.diagonal(a, 0, -2, -1)))
+
+
 TORCH: dict[str, Callable[..., Any]] = {
     "einsum": lambda x, y, subscripts: torch.einsum(subscripts, x, y),
     "cross": lambda x, y, axis=-1: L.cross(
@@ -43,6 +51,13 @@ TORCH: dict[str, Callable[..., Any]] = {
     "det": L.det,
     "slogdet": lambda a: tuple(L.slogdet(a)),
     "cholesky": L.cholesky,
+    "svdvals": L.svdvals,
+    "eigvalsh": _eigvalsh,
+    "pinv": lambda a, rtol=None: L.pinv(a, rtol=rtol),
+    "qr": lambda a: tuple(L.qr(a)),
 }
 
-WITHOUT: dict[str, str] = {}
+WITHOUT: dict[str, str] = {
+    "svd": "signs may differ; opinfo/ and tests/tinytensor/test_decompositions.py compare it",
+    "eigh": "signs may differ; opinfo/ and tests/tinytensor/test_decompositions.py compare it",
+}

@@ -58,6 +58,25 @@ def _diag_embed(
     return torch.diagonal_scatter(torch.zeros(shape, dtype=x.dtype), x, offset, axis1, axis2)
 
 
+_LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
+
+
+def _interpolate(
+    x: Any, size: tuple[int, ...], step: Any, nearest: bool = True, corners: bool = False
+) -> Any:
+    if nearest:
+        return torch.nn.functional.interpolate(x, size, mode="nearest")
+    mode = _LINEAR[len(size)]
+    return torch.nn.functional.interpolate(x, size, mode=mode, align_corners=corners)
+
+
+def _interpolate_grad(g: Any, size: tuple[int, ...], *rest: Any, **settings: Any) -> Any:
+    """PyTorch's own gradient, as a function of the upstream gradient."""
+    x = torch.zeros((*g.shape[:2], *size), dtype=g.dtype, requires_grad=True)
+    out = _interpolate(x, tuple(g.shape[2:]), *rest, **settings)
+    return torch.autograd.grad(out, x, g, create_graph=True)[0]
+
+
 TORCH: dict[str, Callable[..., Any]] = {
     "flip": lambda x, axis=None: x.flip(tuple(range(x.ndim)) if axis is None else axis),
     "roll": _roll,
@@ -68,6 +87,8 @@ TORCH: dict[str, Callable[..., Any]] = {
     "pad_grad": _pad_grad,
     "unfold": lambda x, axis, size, step=1: x.unfold(axis, size, step),
     "overlap_add": _overlap_add,
+    "interpolate": _interpolate,
+    "interpolate_grad": _interpolate_grad,
     "unbind": lambda x, axis=0: torch.unbind(x, axis),
     "diagonal": torch.diagonal,
     "diag_embed": _diag_embed,

@@ -28,6 +28,8 @@ def _arange(start: Any, *rest: Any, end: Any = None, **options: Any) -> Any:
 
 ENTRIES = [
     Entry("arange", call=_made(_arange)),
+    Entry("linspace", call=_made(tt.linspace)),
+    Entry("logspace", call=_made(tt.logspace)),
     Entry("eye", call=_made(tt.eye)),
     Entry("full", call=_made(tt.full)),
     Entry("full_like", call=_made(tt.full_like)),
@@ -36,3 +38,5 @@ ENTRIES = [
     Entry("zeros", call=_made(tt.zeros)),
     Entry("zeros_like", call=_made(tt.zeros_like)),
 ]
+
+WITHOUT = {"multinomial": "draws its own random numbers, see tests/tinytensor/test_random.py"}

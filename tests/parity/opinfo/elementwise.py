@@ -20,6 +20,11 @@ def _lerp(T: Any, s: Any) -> Any:
     return tt.lerp(T(s.input), *(T(a) for a in s.args))
 
 
+def _polygamma(T: Any, s: Any) -> Any:
+    """``x.polygamma(n)`` is ``torch.polygamma(n, x)``; the sample has x first."""
+    return tt.polygamma(s.args[0] if s.args else s.kwargs["n"], T(s.input))
+
+
 def _allclose(T: Any, s: Any) -> Any:
     """PyTorch's and ours return a Python bool."""
     return tt.tensor(tt.allclose(T(s.input), T(s.args[0]), **s.kwargs))
@@ -27,10 +32,14 @@ def _allclose(T: Any, s: Any) -> Any:
 
 _SAME = """square reciprocal rsqrt hypot floor ceil trunc floor_divide remainder fmod fmax fmin
     exp2 expm1 log2 log10 log1p logaddexp xlogy logit erfc tan asin acos atan atan2 sinh cosh asinh
-    acosh atanh isinf isclose nan_to_num""".split()
+    acosh atanh isinf isclose nan_to_num digamma lgamma erfinv""".split()
 
 ENTRIES = [
     *(Entry(name) for name in _SAME),
+    *(
+        Entry("polygamma", "polygamma", f"polygamma_n_{n}", call=_polygamma)
+        for n in (0, 1, 2, 3, 4)
+    ),
     Entry("round", "round", ""),
     Entry("round", "round", "decimals_0"),
     Entry("round", "round", "decimals_3"),

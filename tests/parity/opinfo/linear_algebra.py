@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 import tinytensor as tt
 
-from . import Entry, NotApplicable, through
+from . import Choice, Entry, NotApplicable, through
 
 
 def _scaled(product: Any) -> Any:
@@ -70,9 +72,6 @@ def _logdet(T: Any, s: Any) -> Any:
 
 
 def _matrix_norm(T: Any, s: Any) -> Any:
-    order = s.args[0] if s.args else s.kwargs.get("ord", "fro")
-    if order in (2, -2, "nuc"):
-        raise NotApplicable("norms by singular values")
     return through(tt.matrix_norm, T, s)
 
 
@@ -88,8 +87,6 @@ def _linalg_norm(T: Any, s: Any) -> Any:
         return tt.norm(x, 2, axis, keepdims)
     if len(axes if axes is not None else x.shape) == 1:
         return tt.norm(x, order, axis, keepdims)
-    if order in (2, -2, "nuc"):
-        raise NotApplicable("norms by singular values")
     return tt.matrix_norm(x, order, axes or (-2, -1), keepdims)
 
 
@@ -121,6 +118,65 @@ def _cross(T: Any, s: Any) -> Any:
     if axis is None:  # the first of length 3
         axis = x.shape.index(3)
     return tt.cross(x, y, axis=axis)
+
+
+def _without_signs(out: Any) -> Any:
+    """The factors of a decomposition, of whose columns PyTorch and we may choose other signs."""
+    return tuple(part.abs() for part in out)
+
+
+def _reduced(s: Any, full: bool) -> None:
+    if full:
+        raise NotApplicable("factors with arbitrary columns (full_matrices=True)")
+
+
+def _svd(T: Any, s: Any) -> Any:
+    _reduced(s, s.args[0] if s.args else s.kwargs.get("full_matrices", True))
+    return _without_signs(tt.svd(T(s.input)))
+
+
+def _old_svd(T: Any, s: Any) -> Any:
+    """``torch.svd`` has v, not vh; its ``some`` is the opposite of ``full_matrices``."""
+    _reduced(s, not s.kwargs.get("some", True))
+    if not s.kwargs.get("compute_uv", True):
+        raise NotApplicable("factors of zeros (compute_uv=False)")
+    u, values, vh = tt.svd(T(s.input))
+    return _without_signs((u, values, vh.mT))
+
+
+def _of_triangle(fn: Any) -> Any:
+    """PyTorch reads the lower triangle if nothing is said."""
+    return lambda T, s: fn(T(s.input), UPLO=s.kwargs.get("UPLO", "L"))
+
+
+def _eigh(T: Any, s: Any) -> Any:
+    values, vectors = _of_triangle(tt.eigh)(T, s)
+    return values, abs(vectors)
+
+
+def _qr(T: Any, s: Any) -> Any:
+    mode = s.args[0] if s.args else s.kwargs.get("mode", "reduced")
+    if mode not in ("reduced", True):
+        raise NotApplicable("another kind of QR decomposition than the reduced one")
+    return tt.qr(T(s.input))
+
+
+def _old_qr(T: Any, s: Any) -> Any:
+    _reduced(s, not s.kwargs.get("some", True))
+    return tt.qr(T(s.input))
+
+
+def _pinv(T: Any, s: Any) -> Any:
+    given = {"rtol": s.args[0] if s.args else None, **s.kwargs}
+    if given.get("atol") is not None or isinstance(given["rtol"], torch.Tensor):
+        raise NotApplicable("a cutoff for each matrix, or not relative to it (atol=)")
+    return tt.pinv(T(s.input), given["rtol"])
+
+
+def _of_factors(T: Any, s: Any) -> Any:
+    """PyTorch's singular samples are products of two factors."""
+    a, b = T(s.input), T(s.args[0])
+    return tt.pinv(a @ b.mT)
 
 
 def _power(T: Any, s: Any) -> Any:
@@ -161,6 +217,26 @@ ENTRIES = [
     Entry("cholesky", "linalg.cholesky", call=_cholesky),
     Entry("cholesky", "linalg.cholesky_ex", call=_cholesky, take=lambda out: out[0]),
     Entry("matrix_power", "linalg.matrix_power", call=_power),
+    Entry("svd", "linalg.svd", call=_svd, take=_without_signs),
+    Entry("svd", call=_old_svd, take=_without_signs),
+    Entry("svdvals", "linalg.svdvals"),
+    Entry("eigh", "linalg.eigh", call=_eigh, take=lambda out: (out[0], out[1].abs())),
+    Entry("eigvalsh", "linalg.eigvalsh", call=_of_triangle(tt.eigvalsh)),
+    Entry("qr", "linalg.qr", call=_qr),
+    Entry("qr", call=_old_qr),
+    Entry("pinv", "linalg.pinv", "", call=_pinv),
+    Entry("pinv", "linalg.pinv", "singular", call=_of_factors),
+    Entry("pinv", "pinverse", call=_pinv),
     Entry("matrix_norm", "linalg.matrix_norm", call=_matrix_norm),
     Entry("matrix_norm", "linalg.norm", call=_linalg_norm),
+]
+
+CHOICES = [
+    Choice(
+        name,
+        lambda s: True,
+        "only the triangle that is read gets a gradient, PyTorch's goes to both",
+        gradient_only=True,
+    )
+    for name in ("eigh", "eigvalsh")
 ]

@@ -53,11 +53,13 @@ def _pad_constant(T: Any, s: Any) -> Any:
     return tt.pad(T(s.input), pairs, value=[*s.args[1:], *s.kwargs.values(), 0.0][0])
 
 
-def _cut(axis: int) -> Any:
-    """hsplit, vsplit and dsplit: array_split along an axis of their own."""
-    return lambda T, s: tt.array_split(
-        T(s.input), *T(s.args), axis=0 if s.input.ndim == 1 else axis
-    )
+def _interpolate(T: Any, s: Any) -> Any:
+    return through(tt.interpolate, T, s)
+
+
+def _upsample(mode: str, align_corners: bool) -> Any:
+    """The older names of two of the modes."""
+    return lambda T, s: through(tt.interpolate, T, s, mode=mode, align_corners=align_corners)
 
 
 def _roll(T: Any, s: Any) -> Any:
@@ -109,13 +111,25 @@ ENTRIES = [
     Entry("split", "split_with_sizes_copy"),
     Entry("tensor_split"),
     Entry("array_split", "tensor_split"),
-    Entry("array_split", "vsplit", call=_cut(0)),
-    Entry("array_split", "hsplit", call=_cut(1)),
-    Entry("array_split", "dsplit", call=_cut(2)),
+    Entry("vsplit"),
+    Entry("hsplit"),
+    Entry("dsplit"),
     Entry("unbind"),
     Entry("unbind", "unbind_copy"),
     Entry("hstack", call=_all(tt.hstack)),
     Entry("vstack", call=_all(tt.vstack)),
+    Entry("dstack", call=_all(tt.dstack)),
+    Entry("column_stack", call=_all(tt.column_stack)),
+    Entry("atleast_1d", call=_all(tt.atleast_1d)),
+    Entry("atleast_2d", call=_all(tt.atleast_2d)),
+    Entry("atleast_3d", call=_all(tt.atleast_3d)),
+    # another size
+    *[
+        Entry("interpolate", "nn.functional.interpolate", mode, call=_interpolate)
+        for mode in ("nearest", "linear", "bilinear", "trilinear")
+    ],
+    Entry("interpolate", "nn.functional.upsample_nearest", call=_upsample("nearest", False)),
+    Entry("interpolate", "nn.functional.upsample_bilinear", call=_upsample("bilinear", True)),
     # diagonals
     Entry("diag", rename={"diagonal": "k"}),
     Entry("diag", "diagflat", call=lambda T, s: tt.diag(tt.ravel(T(s.input)), *s.kwargs.values())),
