@@ -77,6 +77,57 @@ def cholesky(x: Numbers) -> list[Any]:
     return [first, mpf(0), b / first, mp.sqrt(d - b * c / a)]
 
 
+def tall(x: tt.Tensor) -> tt.Tensor:
+    """Four numbers as a matrix of three rows, the last of them fixed."""
+    return tt.concat([x.reshape(2, 2), targets(0, 1).reshape(1, 2)])
+
+
+def gram(x: Numbers) -> tuple[Any, Any, Any]:
+    """aᵀ a of that matrix, without the second element of the diagonal's mirror."""
+    a, b, c, d = x
+    return a * a + c * c, a * b + c * d, b * b + d * d + 1
+
+
+def eigenvalues(a: Any, b: Any, d: Any) -> list[Any]:
+    """Those of the symmetric [[a, b], [b, d]], the smaller first."""
+    middle, half = (a + d) / 2, mp.sqrt(((a - d) / 2) ** 2 + b * b)
+    return [middle - half, middle + half]
+
+
+def exponential(x: Numbers) -> list[Any]:
+    """eᵃ of the symmetric part of a, by its eigenvalues (Sylvester's formula)."""
+    a, b, d = x[0], (x[1] + x[2]) / 2, x[3]
+    low, high = eigenvalues(a, b, d)
+    slope = (mp.exp(high) - mp.exp(low)) / (high - low)
+    base = mp.exp(low) - low * slope
+    return [base + slope * a, slope * b, slope * b, base + slope * d]
+
+
+def ours_exponential(x: tt.Tensor) -> tt.Tensor:
+    w, v = tt.eigh(square(x))
+    return (v * tt.exp(w)) @ v.T
+
+
+def ours_svd(x: tt.Tensor) -> tt.Tensor:
+    """The orthogonal part of the polar decomposition, which no choice of signs changes."""
+    u, _, vh = tt.svd(square(x))
+    return u @ vh
+
+
+def rotation(x: Numbers) -> list[Any]:
+    """The same for a positive determinant: [[a + d, b - c], [c - b, a + d]] made orthogonal."""
+    a, b, c, d = x
+    n = mp.hypot(a + d, b - c)
+    return [(a + d) / n, (b - c) / n, (c - b) / n, (a + d) / n]
+
+
+def pseudo_inverse(x: Numbers) -> list[Any]:
+    p, q, r = gram(x)
+    det = p * r - q * q
+    columns = [(x[0], x[1]), (x[2], x[3]), (mpf(0), mpf(1))]
+    return [(r * a - q * b) / det for a, b in columns] + [(p * b - q * a) / det for a, b in columns]
+
+
 def attention(x: Numbers) -> list[Any]:
     """Two queries, keys and values of one number each: q0 q1 k0 k1 v0 v1."""
     q, k, v = x[:2], x[2:4], x[4:6]
@@ -322,6 +373,29 @@ MANY: dict[str, Smooth] = {
     ),
     "cholesky": of_many(
         lambda x: tt.cholesky(square(x)), cholesky, (1.0, 0.0, 0.0, 1.0), (1.0, 0.5, 0.5, 1.0)
+    ),
+    "eigvalsh": of_many(
+        lambda x: tt.eigvalsh(square(x)),
+        lambda x: eigenvalues(x[0], (x[1] + x[2]) / 2, x[3]),
+        (1.0, 0.0, 0.0, -1.0),
+        (0.0, 1.0, 1.0, 0.0),
+    ),
+    "eigh": of_many(ours_exponential, exponential, (1.0, 0.0, 0.0, -1.0), (0.0, 1.0, 1.0, 0.0)),
+    "svdvals": of_many(
+        lambda x: tt.svdvals(tall(x)),
+        lambda x: [mp.sqrt(a) for a in eigenvalues(*gram(x))[::-1]],
+        (1.0, 0.0, 0.0, 1.0),
+        (0.5, 0.5, 1.0, 0.0),
+    ),
+    "svd": of_many(ours_svd, rotation, (2.0, 0.0, 0.0, 1.0), (1.0, 1.0, 0.0, 1.0)),
+    "qr": of_many(
+        lambda x: (lambda r: r.T @ r)(tt.qr(tall(x))[1]),
+        lambda x: [gram(x)[i] for i in (0, 1, 1, 2)],
+        (1.0, 0.0, 0.0, 1.0),
+        (1.0, 1.0, 0.0, 1.0),
+    ),
+    "pinv": of_many(
+        lambda x: tt.pinv(tall(x)), pseudo_inverse, (1.0, 0.0, 0.0, 1.0), (1.0, 1.0, 1.0, 1.0)
     ),
     "attention": of_many(
         lambda x: tt.scaled_dot_product_attention(

@@ -91,7 +91,7 @@ STRAIGHT = [
     (row[0], at)
     for row in INFINITE
     for at, value, slope in (("-∞", *row[1:3]), ("∞", *row[3:5]))
-    if value != "NaN" and "∞" not in slope
+    if "NaN" not in (value, slope) and "∞" not in slope
 ]
 
 
