@@ -3,6 +3,9 @@
 Names, arguments and parameter layout follow ``torch.nn``, so that PyTorch state dicts load.
 """
 
+from typing import TYPE_CHECKING
+
+from .. import hints
 from . import init
 from .attention import MultiHeadAttention, attention_weights, merge_heads, split_heads
 from .containers import ModuleDict, ModuleList, Sequential
@@ -63,6 +66,7 @@ from .normalization import (
     InstanceNorm2d,
     RMSNorm,
 )
+from .other_names import OF_NN
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -161,3 +165,8 @@ __all__ = [
     "smooth_l1_loss",
     "split_heads",
 ]
+
+hints.explain_arguments((name for name in __all__ if name != "init"), globals())
+hints.explain_classes(__all__, globals(), Module)
+if not TYPE_CHECKING:  # which then knows what is missing
+    __getattr__ = hints.missing(__name__, OF_NN, __all__)

@@ -17,15 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ..hints import attribute_missing
 from ..hooks import RemovableHandle
 from ..scope import Scope
 from ..tensor import Tensor
 from ..thread_state import local
 from .hooks import ModuleHooks
+from .other_names import OF_MODULE
 from .state import LoadResult, load
 from .summary import describe
 
@@ -146,6 +148,12 @@ class Module:
         if isinstance(value, Module):
             value.__dict__.pop("_name", None)
         object.__setattr__(self, name, value)
+
+    if not TYPE_CHECKING:  # which then knows what is missing
+
+        def __getattr__(self, name: str) -> Any:
+            """Only called for a name that does not exist: says what it is called here."""
+            return attribute_missing(self, name, OF_MODULE)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .advice import reason
 from .device import BY_TYPE, default_device, device_of
-from .hints import OF_OP, hint
+from .hints import of_setting
 from .tensor import Tensor, tensor
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
         if name not in op.setting_names:
             raise TypeError(
                 f"{op.name}: unknown argument {name!r}; expected {op.__signature__}"
-                f"{hint(name, OF_OP, op.setting_names)}"
+                f"{of_setting(name, (*op.inputs, *op.setting_names))}"
             )
         if isinstance(value, Tensor):
             value = _number(op, name, value)

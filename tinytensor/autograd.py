@@ -15,7 +15,9 @@ import numpy as np
 from .anomaly import check_finite
 from .grad_mode import enable_grad, no_grad
 from .graph import Node
+from .hints import missing
 from .hooks import run_hooks
+from .other_names import OF_AUTOGRAD
 from .pullback import pull_back
 from .thread_state import local
 
@@ -255,3 +257,7 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
     if t.dtype != output.dtype:
         t = t.astype(output.dtype)
     return t if graph else t.data
+
+
+if not TYPE_CHECKING:  # which then knows what is missing
+    __getattr__ = missing(__name__, OF_AUTOGRAD)

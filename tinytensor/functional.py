@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import tree
 from .autograd import grad
 from .creation import zeros
 from .device import BY_TYPE
 from .grad_mode import enable_grad
+from .hints import missing
 from .operations import alias, stack, sum
 from .tensor import Tensor, tensor
 
@@ -378,3 +379,7 @@ def hvp(
         return total
 
     return value_and_grad(directional, *primals, argnums=everything, create_graph=create_graph)[1]
+
+
+if not TYPE_CHECKING:  # which then knows what is missing
+    __getattr__ = missing(__name__, {})  # of F.relu, say

@@ -10,9 +10,12 @@ gives the same run on the CPU and on a GPU.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .hints import missing
+from .other_names import OF_RANDOM
 
 Shape = int | Sequence[int]
 
@@ -112,3 +115,7 @@ def set_state(states: dict[str, dict[str, Any]]) -> None:
     """Put the named generators back to what :func:`state` returned."""
     for name, value in states.items():
         generator(name).set_state(value)
+
+
+if not TYPE_CHECKING:  # which then knows what is missing
+    __getattr__ = missing(__name__, OF_RANDOM)

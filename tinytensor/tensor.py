@@ -14,10 +14,11 @@ from .convert import DEFAULT_DTYPE, as_array, names_device
 from .device import BY_TYPE, Device, device, device_of
 from .grad_mode import enable_grad, no_grad
 from .graph import Node
-from .hints import OF_TENSOR, hint
+from .hints import hint, of_function, of_numpy
 from .hooks import RemovableHandle
 from .interop import NumpyProtocols
 from .operators import Operators
+from .other_names import OF_TENSOR
 from .thread_state import local
 from .version import Version, share
 
@@ -385,8 +386,12 @@ class Tensor(Operators, NumpyProtocols):
 
     def __getattr__(self, name: str) -> Any:
         """Only called for a name that does not exist: says what it is called here."""
+        if hasattr(type(self), name):  # a property, whose own error is the one to see
+            return object.__getattribute__(self, name)
         known = [] if name.startswith("_") else [n for n in dir(type(self)) if n[0] != "_"]
         advice = hint(name, OF_TENSOR, known)
+        if name not in OF_TENSOR and name.rstrip("_") not in known:
+            advice = of_function(name) or advice or of_numpy(name)
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{advice}")
 
     def __format__(self, spec: str) -> str:

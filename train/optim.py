@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..device import device_of
+from ..hints import attribute_missing
 from ..tensor import Tensor
 from ..version import user_line
 from .clip import refuse_module
+from .other_names import OF_OPTIMIZER
 
 if TYPE_CHECKING:
     from ..nn import Module
@@ -126,6 +128,12 @@ class Optimizer:
     def lr(self, value: float) -> None:
         for group in self.groups:
             group["lr"] = value
+
+    if not TYPE_CHECKING:  # which then knows what is missing
+
+        def __getattr__(self, name: str) -> Any:
+            """Only called for a name that does not exist: says what it is called here."""
+            return attribute_missing(self, name, OF_OPTIMIZER)
 
     def parameters(self) -> Iterator[Tensor]:
         """All parameters in the order of the groups."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import math
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 import tinytensor as tt
-from tinytensor import hints
+from tinytensor import models, nn, other_functions, other_names, train
+from tinytensor.other_settings import OF_SETTINGS
 
 from .helpers import const, leaf
 
@@ -73,8 +79,77 @@ def test_numpy_functions_take_tensors_outside_the_graph() -> None:
     np.testing.assert_array_equal(np.concatenate([x, x]), [1, 4, 1, 4])
 
 
-def test_no_hint_names_what_exists() -> None:
+#: the tables: where their names are looked for, and the texts
+TABLES: dict[str, tuple[Any, dict[str, str]]] = {
+    "x": (const([1.0]), other_names.OF_TENSOR),
+    "tt": (tt, other_functions.OF_PACKAGE),
+    "tt.autograd": (tt.autograd, other_names.OF_AUTOGRAD),
+    "tt.random": (tt.random, other_names.OF_RANDOM),
+    "tt.cuda": (tt.cuda, other_names.OF_CUDA),
+    "nn": (nn, nn.other_names.OF_NN),
+    "nn.init": (nn.init, nn.other_names.OF_INIT),
+    "model": (nn.Linear(2, 2), nn.other_names.OF_MODULE),
+    "train": (train, train.other_names.OF_TRAIN),
+    "optimizer": (train.SGD([leaf([1.0])]), train.other_names.OF_OPTIMIZER),
+    "models": (models, models.OF_MODELS),
+}
+SEEN = leaf([1.0])
+SEEN.grad = const([1.0])
+#: what the first word of a name in a hint stands for
+STANDS_FOR: dict[str, Any] = {
+    "tt": tt,
+    "x": const([[1.0, 2.0], [3.0, 4.0]]),
+    "y": const([1.0]),
+    "a": const([1.0]),
+    "p": SEEN,
+    "loss": leaf([1.0]),
+    "nn": nn,
+    "np": np,
+    "math": math,
+    "safetensors": safetensors,
+    "model": nn.Linear(2, 2),
+    "self": nn.Linear(2, 2),
+    "optimizer": train.SGD([leaf([1.0])]),
+    "checkpoint": train.checkpoint,
+}
+
+
+@pytest.mark.parametrize("place", TABLES)
+def test_no_hint_speaks_of_a_name_that_exists(place: str) -> None:
     """A name that became real must leave the table."""
-    x = leaf([1.0])
-    assert [n for n in hints.OF_TENSOR if n in dir(x)] == []
-    assert [n for n in hints.OF_PACKAGE if n in tt.__all__] == []
+    where, table = TABLES[place]
+    assert [name for name in table if hasattr(where, name)] == []
+
+
+@pytest.mark.parametrize("place", TABLES)
+def test_every_name_in_a_hint_exists(place: str) -> None:
+    _, table = TABLES[place]
+    for name, text in table.items():
+        dotted = re.findall(r"(?<![\w.'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)", text)
+        for mentioned in dotted:
+            first, *rest = mentioned.split(".")
+            if mentioned == "F.relu" or mentioned == "F.cross_entropy" or first == "cupy":
+                continue
+            if mentioned == "self.w":  # which the hint makes
+                continue
+            found = STANDS_FOR[first]
+            for part in rest:
+                assert hasattr(found, part), f"{place}.{name}: {text}: there is no {mentioned}"
+                found = getattr(found, part)
+        if place in ("train", "models"):  # whose own names stand alone
+            for mentioned in re.findall(r"(?<![\w.'])[A-Z]\w+(?![\w.])", text):
+                found = mentioned == "True" or hasattr(TABLES[place][0], mentioned)
+                assert found, f"{place}.{name}: {text}: there is no {mentioned}"
+
+
+def test_every_argument_that_a_hint_names_is_one_of_a_function() -> None:
+    """A word that no function, layer or optimiser takes could never be shown."""
+    taken: set[str] = set()
+    for where in (tt, nn, train):
+        for name in where.__all__:
+            if callable(getattr(where, name)):
+                with contextlib.suppress(ValueError):
+                    taken |= inspect.signature(getattr(where, name)).parameters.keys()
+    for name, texts in OF_SETTINGS.items():
+        words = [t for t in texts if not t.startswith("leave")]
+        assert not words or taken & {re.split(r"\W", w)[0] for w in words}, name
