@@ -7,12 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from .dtypes import as_dtype
 from .tensor import Tensor
 
 
 def reason(error: Exception, args: Sequence[Any], settings: dict[str, Any]) -> str:
     """The message of ``error``, or a better one for a wrong axis and for shapes that do not fit."""
     text = str(error).strip()
+    if isinstance(error, TypeError) and settings.get("dtype") is not None:
+        try:
+            as_dtype(settings["dtype"])
+        except TypeError as wrong:
+            return str(wrong)
     if isinstance(error, np.exceptions.AxisError) and error.axis is not None:
         return _no_such_axis(int(error.axis), int(error.ndim or 0))
     if "axis" in settings and not text.startswith("axis"):

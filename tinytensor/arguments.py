@@ -112,6 +112,8 @@ def convert(op: Op, args: Sequence[Any]) -> list[Any]:
             arg = tensor(arg, device=device or default_device())
             if wide and arg.dtype == np.float32:  # 0.1 is not a float32 beside float64
                 arg = tensor(args[i], dtype=np.float64, device=arg.device)
+        elif isinstance(arg, (int, float)) and type(arg) not in NUMBERS:  # of a class of its own
+            arg = int(arg) if isinstance(arg, int) else float(arg)
         elif not (arg is None or isinstance(arg, Tensor) or type(arg) in NUMBERS):
             raise TypeError(
                 f"{op.name}: {name}: expected a Tensor, an array or a number, got "
@@ -119,6 +121,16 @@ def convert(op: Op, args: Sequence[Any]) -> list[Any]:
             )
         out.append(arg)
     return out
+
+
+def numbers_as_tensors(op: Op, args: Sequence[Any]) -> tuple[Any, ...]:
+    """The operands, with a number in the place of one that must be an array made a 0-d tensor."""
+    out = list(args)
+    home = next((a.device for a in args if isinstance(a, Tensor)), None)
+    for i in op.arrays:
+        if type(out[i]) in NUMBERS:
+            out[i] = tensor(out[i], device=home)
+    return tuple(out)
 
 
 def operand_names(op: Op, n: int) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ each node is visited once, after all gradients into it have been added up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -179,8 +179,8 @@ def grad(
     """
     from .tensor import Tensor, make
 
-    outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    outs = _tensors("outputs", outputs)
+    ins = _tensors("inputs", inputs)
     if grad_outputs is None or isinstance(grad_outputs, (Tensor, np.ndarray, int, float)):
         seeds: list[Any] = [grad_outputs] * len(outs) if grad_outputs is None else [grad_outputs]
     else:
@@ -214,6 +214,25 @@ def grad(
                 "pass allow_unused=True to get None for it"
             )
     return tuple(final)
+
+
+def _tensors(argument: str, given: Any) -> list[Tensor]:
+    """A tensor or several as a list. Raises TypeError for anything else."""
+    from .tensor import Tensor
+
+    if isinstance(given, Tensor):
+        return [given]
+    if callable(given):
+        raise TypeError(
+            f"{argument}: expected a tensor or several, got a function; tt.value_and_grad(fn, x) "
+            "takes one"
+        )
+    listed = list(given) if isinstance(given, Iterable) else [given]
+    for i, x in enumerate(listed):
+        if not isinstance(x, Tensor):
+            which = f"{argument}[{i}]" if isinstance(given, Iterable) else argument
+            raise TypeError(f"{which}: expected a tensor, got {type(x).__name__}")
+    return listed
 
 
 def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:

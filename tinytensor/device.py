@@ -119,7 +119,8 @@ def device(name: str | Device) -> Device:
     if name in ("cuda", "gpu", "cuda:0"):
         return _load_cuda()
     raise ValueError(
-        f"device: unknown name {name!r}; expected one of {sorted({*_by_name, 'cuda'})}"
+        f"device: unknown name {name!r}; expected one of {sorted({*_by_name, 'cuda'})} (a GPU is "
+        "'cuda', and has to be one that CuPy knows)"
     )
 
 

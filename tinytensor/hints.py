@@ -1,13 +1,13 @@
 """What an error says after "there is no such name": what it is called here.
 
-The tables stand in ``other_names.py``, ``other_functions.py`` and ``other_settings.py``, and in
-files named so of ``nn`` and ``train``. Nothing of this file runs unless a name or an argument is not there.
+The tables stand in ``other_names.py``, ``other_functions.py`` and ``other_settings.py``, here and
+in ``nn`` and ``train``. Nothing of this file runs unless a name or an argument is not there.
 """
 
 from __future__ import annotations
 
-import dis
 import difflib
+import dis
 import functools
 import importlib
 import inspect
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from .dtypes import as_dtype
 from .other_settings import OF_SETTINGS
 
 #: where a public name may stand, and how a user writes that place
@@ -146,6 +147,8 @@ def hinting(function: Any, called: str = "") -> Any:
         except TypeError as error:
             advice = of_settings(kwargs, inspect.signature(function).parameters)
             if advice is None:
+                if kwargs.get("dtype") is not None:
+                    as_dtype(kwargs["dtype"])  # says what is wrong with it, if it is that
                 raise
             own = f"{function.__qualname__}()"
             raise TypeError(f"{str(error).replace(own, called or own)}{advice}") from None
@@ -153,9 +156,7 @@ def hinting(function: Any, called: str = "") -> Any:
     return call
 
 
-def of_settings(
-    given: Mapping[str, Any], known: Mapping[str, inspect.Parameter]
-) -> str | None:
+def of_settings(given: Mapping[str, Any], known: Mapping[str, inspect.Parameter]) -> str | None:
     """A hint for the first argument by name that ``known`` has not; None where all are known."""
     kinds = {p.kind for p in known.values()}
     unknown = next((name for name in given if name not in known), None)

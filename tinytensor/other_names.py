@@ -2,8 +2,8 @@
 
 Each text follows the word "use"; one that begins with "leave" stands alone, and "" says that there
 is nothing alike. A name that exists here must not stand in these tables (the tests look), and every
-name that a text mentions must. Those of functions stand in :mod:`other_functions`, those of arguments
-in :mod:`other_settings`.
+name that a text mentions must. Functions stand in :mod:`other_functions`, arguments in
+:mod:`other_settings`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arguments of functions, layers and optimisers of PyTorch, NumPy and Keras, and their names here."""
+"""Arguments of functions, layers and optimisers in PyTorch and NumPy, and their names here."""
 
 from __future__ import annotations
 

@@ -305,7 +305,9 @@ REMEDIES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     # out of the graph
     ".numpy()": (lambda: t(2).numpy(), RuntimeError, r"use t\.detach\(\)\.numpy\(\)"),
     "if x:": (lambda: bool(t(2)), ValueError, r"got shape \(2,\); reduce it first, .*\.any\(\)"),
-    "no such dtype": (lambda: t(2).astype("flot"), TypeError, "'flot' not understood"),
+    "no such dtype": (
+        lambda: t(2).astype("flot"), TypeError, "dtype: expected one of NumPy's .* got 'flot'",
+    ),
     # dtypes
     "float ids": (lambda: tt.take(t(2), t(2)), TypeError, "indices: expected integers, got float"),
     "a float index": (lambda: t(2)[0.5], IndexError, "expected slices, integers, .* got float"),
