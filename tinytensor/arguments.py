@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .advice import reason
-from .device import BY_TYPE, default_device, device_of
+from .device import BY_TYPE, Device, default_device, device_of
 from .hints import of_setting
 from .tensor import Tensor, tensor
 
@@ -107,9 +107,9 @@ def convert(op: Op, args: Sequence[Any]) -> list[Any]:
                     "are on "
                     f"{device.name!r}; move it with tt.tensor({name}, device={device.name!r})"
                 )
-            arg = tensor(arg, device=home)
+            arg = _made(op, name, arg, home)
         elif isinstance(arg, (list, tuple)):
-            arg = tensor(arg, device=device or default_device())
+            arg = _made(op, name, arg, device or default_device())
             if wide and arg.dtype == np.float32:  # 0.1 is not a float32 beside float64
                 arg = tensor(args[i], dtype=np.float64, device=arg.device)
         elif isinstance(arg, (int, float)) and type(arg) not in NUMBERS:  # of a class of its own
@@ -121,6 +121,14 @@ def convert(op: Op, args: Sequence[Any]) -> list[Any]:
             )
         out.append(arg)
     return out
+
+
+def _made(op: Op, name: str, arg: Any, home: Device) -> Tensor:
+    """A tensor of the operand ``name``, which an error names."""
+    try:
+        return tensor(arg, device=home)
+    except TypeError as error:
+        raise TypeError(f"{op.name}: {name}: {str(error).removeprefix('data: ')}") from None
 
 
 def numbers_as_tensors(op: Op, args: Sequence[Any]) -> tuple[Any, ...]:
@@ -165,7 +173,7 @@ def explain(op: Op, error: Exception, args: Sequence[Any], settings: dict[str, A
         if error.obj is None or type(error.obj) in NUMBERS:
             return TypeError(f"{call}: expected a tensor in the place of {error.obj!r}")
         return AttributeError(f"{call}: {error}")
-    message = f"{call}: {reason(error, args, settings)}"
+    message = f"{call}: {reason(error, args, settings, op.defaults)}"
     if isinstance(error, IndexError) and not isinstance(error, ValueError):
         return IndexError(message)
     if isinstance(error, np.exceptions.AxisError):

@@ -114,6 +114,8 @@ def device(name: str | Device) -> Device:
     """
     if isinstance(name, Device):
         return name
+    if not isinstance(name, str):
+        raise TypeError(f"device: expected a device or its name, such as 'cpu', got {name!r}")
     if name in _by_name:
         return _by_name[name]
     if name in ("cuda", "gpu", "cuda:0"):

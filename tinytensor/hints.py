@@ -144,16 +144,60 @@ def hinting(function: Any, called: str = "") -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
+            text = str(error)
             advice = of_settings(kwargs, inspect.signature(function).parameters)
-            if advice is None:
-                if kwargs.get("dtype") is not None:
-                    as_dtype(kwargs["dtype"])  # says what is wrong with it, if it is that
-                raise
-            own = f"{function.__qualname__}()"
-            raise TypeError(f"{str(error).replace(own, called or own)}{advice}") from None
+            if isinstance(error, TypeError) and advice is not None:
+                own = f"{function.__qualname__}()"
+                raise TypeError(f"{text.replace(own, called or own)}{advice}") from None
+            if text.startswith("data: "):
+                _name_culprit(function, args, kwargs)
+            if isinstance(error, TypeError) and kwargs.get("dtype") is not None:
+                as_dtype(kwargs["dtype"])  # says what is wrong with it, if it is that
+            if not called and type(error) in (TypeError, ValueError):
+                _name_arguments(function, args, kwargs, error)
+            raise
 
     return call
+
+
+def _name_arguments(function: Any, args: Any, kwargs: Any, error: Exception) -> None:
+    """Raise an error in the words of Python or NumPy again, with what the function was given.
+
+    Not one that names something at its start, nor of a function that calls others: they may have
+    failed.
+    """
+    text = str(error)
+    if re.match(r"[\w.\[\]]+[:(]", text) or re.search("(positional|keyword) argument", text):
+        return
+    given = inspect.signature(function).bind(*args, **kwargs).arguments
+    if any(map(callable, given.values())):
+        return
+    shown = ", ".join(f"{name}={_brief(value)}" for name, value in given.items())
+    raise type(error)(f"{function.__name__}({shown}): {text}") from error
+
+
+def _brief(value: Any) -> str:
+    """A value in short: shape and dtype of an array."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{value.shape} {value.dtype}"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _name_culprit(function: Any, args: Any, kwargs: Any) -> None:
+    """Raise the TypeError of the argument that no tensor can be made of, with its name."""
+    from .convert import as_array
+
+    for name, value in inspect.signature(function).bind(*args, **kwargs).arguments.items():
+        kind = inspect.signature(function).parameters[name].kind
+        for one in value if kind is inspect.Parameter.VAR_POSITIONAL else [value]:
+            try:
+                as_array(one)
+            except TypeError as error:
+                if name != "data":
+                    text = str(error).removeprefix("data: ")
+                    raise TypeError(f"{function.__name__}: {name}: {text}") from None
 
 
 def of_settings(given: Mapping[str, Any], known: Mapping[str, inspect.Parameter]) -> str | None:

@@ -101,7 +101,13 @@ def source(given: Generator | None, name: str) -> Generator:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the four named generators, each with a stream of its own derived from ``seed``."""
+    """Seed the four named generators, each with a stream of its own derived from ``seed``.
+
+    Raises:
+        ValueError: ``seed`` is not an integer >= 0.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"seed: expected an integer >= 0, got {seed!r}")
     for i, name in enumerate(NAMES):
         _generators[name].manual_seed(int(np.random.SeedSequence([seed, i]).generate_state(1)[0]))
 

@@ -10,6 +10,7 @@ from ..registry import op
 from ..samples import Draw, Sample
 from . import reduce
 from .arithmetic import add
+from .axes import as_tensor
 from .copying import copy
 from .exponential import exp, log
 from .reduce import keepdims_shape
@@ -168,7 +169,8 @@ def dropout(
 
     ``generator`` defaults to the named generator "dropout".
     """
-    if not 0 <= p < 1:
+    x = as_tensor(x)
+    if not (isinstance(p, (int, float)) and 0 <= p < 1):
         raise ValueError(f"dropout: p: expected a probability 0 <= p < 1, got {p}")
     if not training or p == 0:
         return x
