@@ -86,7 +86,7 @@ TRIED: dict[str, tuple[Callable[[tt.Tensor], Any], type[Exception], str]] = {
     "model.weigth": (lambda x: NET.weigth, AttributeError, r"did you mean weight\?"),
     "optimizer": (lambda x: SGD.learning_rate, AttributeError, r"use optimizer\.lr"),
     "Linear(dtype=)": (
-        lambda x: nn.Linear(2, 2, dtype=tt.float64), TypeError, r"^Linear\(\).*'dtype'; leave it out",
+        lambda x: nn.Linear(2, 2, dtype="int64"), TypeError, r"^Linear\(\).*'dtype'; leave it out",
     ),
     "Dropout(inplace=)": (lambda x: nn.Dropout(0.5, inplace=True), TypeError, "leave it out: the"),
     "CrossEntropyLoss(reduce=)": (

@@ -211,6 +211,17 @@ def test_a_class_of_int_is_a_number() -> None:
     assert (Few(3) - x).tolist() == [2, 1]
 
 
+def test_arguments_in_pytorchs_order_are_not_taken_for_others() -> None:
+    q = const(np.ones((1, 2, 3)))
+    for dropout in (0.0, 0.1):
+        with pytest.raises(TypeError, match=r"is_causal: expected True or False, got 0\.[01]; write"):
+            tt.scaled_dot_product_attention(q, q, q, None, dropout, True)
+    with pytest.raises(TypeError, match="log_target: .* got 'batchmean'; use reduction="):
+        tt.kl_div(q, q, "batchmean")
+    with pytest.raises(TypeError, match=r"max: axis: .* tt\.maximum and tt\.minimum take tensors"):
+        tt.max(q, q)
+
+
 # -- a number where ids are meant -----------------------------------------------------------------
 
 
