@@ -58,6 +58,8 @@ OF_NN = {
     "Dropout2d": "",
     "Dropout3d": "",
     "AlphaDropout": "nn.Dropout",
+    "GLU": "a * tt.sigmoid(b) with a, b = tt.chunk(x, 2, -1)",
+    "RReLU": "tt.leaky_relu",
 }
 #: ``tt.nn.init``
 OF_INIT = {

@@ -28,12 +28,18 @@ PLACES = {
     "tinytensor.train": "tt.train",
     "tinytensor.models": "tt.models",
 }
+#: what NumPy calls an array that is the first argument
+_ARRAYS = {"a", "x", "x1", "arr", "array", "ary", "m", "A", "ar", "ar1", "v", "y", "element"}
 #: how much a name must resemble another one to be taken for a slip of the hand
 _ALIKE = 0.81
 
 
 def hint(
-    name: str, table: Mapping[str, str], known: Iterable[str] = (), in_place: str = "x.{}(...)"
+    name: str,
+    table: Mapping[str, str],
+    known: Iterable[str] = (),
+    in_place: str = "x.{}(...)",
+    numpy: bool = False,
 ) -> str:
     """What to say after "there is no such name": the word used here, or a similar one.
 
@@ -42,6 +48,7 @@ def hint(
         table: name -> what to use instead; or "leave it out: ...", or "" where nothing is alike.
         known: the names that are there.
         in_place: how the one of them is called that does not write, for names such as ``add_``.
+        numpy: whether NumPy's function of that name would do, which comes before similar names.
     """
     if name in table:
         advice = table[name]
@@ -51,15 +58,22 @@ def hint(
     bare = name.rstrip("_")
     if bare != name and bare in known:
         return f"; use x = {in_place.format(bare)}, or x.copy_(...)"
+    if numpy and (there := of_numpy(name)):
+        return there
     similar = difflib.get_close_matches(name, known, 2, _ALIKE)
     return f"; did you mean {' or '.join(similar)}?" if similar else ""
 
 
 def of_numpy(name: str) -> str:
-    """A hint at NumPy's function of that name, which knows nothing of gradients."""
-    there = not name.startswith("_") and getattr(np, name, None)
-    function = callable(there) and not isinstance(there, type)
-    return f"; outside of a graph, np.{name}(x.numpy()) does it" if function else ""
+    """A hint at NumPy's function of that name on an array, which knows nothing of gradients."""
+    function = None if name.startswith("_") else getattr(np, name, None)
+    if not callable(function) or isinstance(function, type):
+        return ""
+    try:
+        first = next(iter(inspect.signature(function).parameters), "")
+    except ValueError:
+        return ""
+    return f"; outside of a graph, np.{name}(x.numpy()) does it" if first in _ARRAYS else ""
 
 
 def of_function(name: str) -> str:
@@ -102,10 +116,8 @@ def missing(
     def __getattr__(name: str) -> Any:
         names = defined() if known is None else known
         advice = (name not in table and elsewhere(name, module)) or (
-            hint(name, table, names, "tt.{}(x, ...)")
+            hint(name, table, names, "tt.{}(x, ...)", numpy=module == "tinytensor")
         )
-        if module == "tinytensor":
-            advice = advice or of_numpy(name)
         asking = sys._getframe(1)
         if asking.f_code.co_name == "__getattr__":  # that of a module which knows more names
             asking = asking.f_back or asking
@@ -239,9 +251,9 @@ def explain_classes(names: Iterable[str], where: Mapping[str, Any], base: type) 
         kind = where[name]
         if isinstance(kind, type) and issubclass(kind, base) and kind is not base:
             if "__init__" in vars(kind):
-                kind.__init__ = hinting(kind.__init__, f"{name}()")  # type: ignore[misc]
+                kind.__init__ = hinting(kind.__init__, f"{name}()")  # type: ignore[method-assign]
             elif kind.__init__ is object.__init__:
-                kind.__init__ = hinting(_takes_nothing(name), f"{name}()")  # type: ignore[misc]
+                kind.__init__ = hinting(_takes_nothing(name), f"{name}()")  # type: ignore[method-assign]
 
 
 def _takes_nothing(name: str) -> Any:

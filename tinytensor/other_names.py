@@ -62,6 +62,7 @@ OF_TENSOR = {
     # numbers
     "addmm": "x + a @ b",
     "addmv": "x + a @ b",
+    "addr": "x + tt.outer(a, b)",
     "addbmm": "x + (a @ b).sum(0)",
     "baddbmm": "x + a @ b",
     "addcmul": "x + value * a * b",
@@ -113,6 +114,9 @@ OF_TENSOR = {
     "imag": _REAL,
     "conj": _REAL,
     "angle": _REAL,
+    "cfloat": _REAL,
+    "cdouble": _REAL,
+    "is_nonzero": "bool(x)",
     "get_device": "x.device",
     "is_cuda": "x.device",
     "is_cpu": "x.device",

@@ -17,7 +17,7 @@ from .dtypes import as_dtype
 from .grad_mode import enable_grad, no_grad
 from .graph import Node
 from .habits import check_unpacking, is_called
-from .hints import hint, of_function, of_numpy, of_setting
+from .hints import hint, of_function, of_setting
 from .hooks import RemovableHandle
 from .interop import NumpyProtocols
 from .operators import Operators
@@ -415,9 +415,8 @@ class Tensor(Operators, NumpyProtocols):
         if hasattr(type(self), name):  # a property, whose own error is the one to see
             return object.__getattribute__(self, name)
         known = [] if name.startswith("_") else [n for n in dir(type(self)) if n[0] != "_"]
-        advice = hint(name, OF_TENSOR, known)
-        if name not in OF_TENSOR and name.rstrip("_") not in known:
-            advice = of_function(name) or advice or of_numpy(name)
+        advice = "" if name in OF_TENSOR or name.rstrip("_") in known else of_function(name)
+        advice = advice or hint(name, OF_TENSOR, known, numpy=True)
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{advice}")
 
     def __format__(self, spec: str) -> str:

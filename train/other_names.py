@@ -30,6 +30,7 @@ OF_TRAIN = {
     "clip_grad_value_": "p.grad = p.grad.clip(-c, c)",
     "RMSprop": _ADAM,
     "Adagrad": _ADAM,
+    "ASGD": _ADAM,
     "Adadelta": _ADAM,
     "Adamax": _ADAM,
     "NAdam": _ADAM,
