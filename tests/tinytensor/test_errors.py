@@ -374,7 +374,7 @@ REMEDIES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: tt.concat([t(2), ["a"]]), TypeError, r"concat: xs\[1\]: expected real numbers or",
     ),
     "text for a tensor of a composed function": (
-        lambda: tt.flatten("a"), TypeError, "flatten: x: expected real numbers or booleans, got str",
+        lambda: tt.flatten("a"), TypeError, "flatten: x: expected real numbers or booleans, got",
     ),
     "fractions for bits": (
         lambda: t(2) & i(1, 2),
