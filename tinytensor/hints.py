@@ -237,12 +237,14 @@ def of_setting(name: str, known: Iterable[str]) -> str:
 
 def explain_arguments(names: Iterable[str], where: MutableMapping[str, Any]) -> None:
     """Let the functions of these names hint at the arguments that they do not know."""
+    made: dict[Any, Any] = {}  # second names stay the same function
     for name in names:
         function = where[name]
         if inspect.isfunction(function) and inspect.signature(function).parameters:
-            made = hinting(function)
-            made.__module__ = where["__name__"]  # as which pickle finds it
-            where[name] = made
+            if function not in made:
+                made[function] = hinting(function)
+                made[function].__module__ = where["__name__"]  # as which pickle finds it
+            where[name] = made[function]
 
 
 def explain_classes(names: Iterable[str], where: Mapping[str, Any], base: type) -> None:
