@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .. import hints
 from .base import LanguageModel, ModelConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
@@ -59,3 +60,15 @@ __all__ = [
     "sample",
     "stream",
 ]
+
+#: names of other libraries -> what they are called here
+OF_MODELS = {
+    "LSTM": "LSTMLM, or tt.nn.LSTM for the layer",
+    "RNN": "RNNLM, or tt.nn.RNN for the layer",
+    "Transformer": "GPT",
+    "GPT2": "GPT",
+    "GPT2LMHeadModel": "GPT",
+    "load": "tt.train.load_model(path)",
+}
+if not TYPE_CHECKING:  # which then knows what is missing
+    __getattr__ = hints.missing(__name__, OF_MODELS, __all__)

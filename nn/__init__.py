@@ -3,6 +3,9 @@
 Names, arguments and parameter layout follow ``torch.nn``, so that PyTorch state dicts load.
 """
 
+from typing import TYPE_CHECKING
+
+from .. import hints
 from . import init
 from .activations import (
     CELU,
@@ -80,6 +83,7 @@ from .normalization import (
     InstanceNorm2d,
     RMSNorm,
 )
+from .other_names import OF_NN
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -203,3 +207,8 @@ __all__ = [
     "smooth_l1_loss",
     "split_heads",
 ]
+
+hints.explain_arguments((name for name in __all__ if name != "init"), globals())
+hints.explain_classes(__all__, globals(), Module)
+if not TYPE_CHECKING:  # which then knows what is missing
+    __getattr__ = hints.missing(__name__, OF_NN, __all__)

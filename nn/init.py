@@ -8,11 +8,14 @@ fan_in, ...).
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import Generator, no_grad, random
+from ..hints import missing
 from ..tensor import Tensor
+from .other_names import OF_INIT
 
 _GAINS = {
     "linear": 1.0,
@@ -173,3 +176,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     q, r = np.linalg.qr(_draws(generator).normal((max(rows, columns), min(rows, columns))))
     q = q * np.sign(np.diag(r))
     return _fill(tensor, gain * (q if rows >= columns else q.T).reshape(tensor.shape))
+
+
+if not TYPE_CHECKING:  # which then knows what is missing
+    __getattr__ = missing(__name__, OF_INIT)

@@ -18,16 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..creation import zeros_like
+from ..hints import attribute_missing
 from ..hooks import RemovableHandle
 from ..scope import Scope
 from ..tensor import Tensor
 from ..thread_state import local
 from .hooks import ModuleHooks
+from .other_names import OF_MODULE
 from .parts import check_attribute, check_class, parts, walk, way_into
 from .placement import move
 from .state import LoadResult, load
@@ -174,6 +176,12 @@ class Module:
             elif isinstance(value, Parameter) and name in self._buffers:  # no longer a buffer
                 self.__dict__["_buffers"] = {k: v for k, v in self._buffers.items() if k != name}
         object.__setattr__(self, name, value)
+
+    if not TYPE_CHECKING:  # which then knows what is missing
+
+        def __getattr__(self, name: str) -> Any:
+            """Only called for a name that does not exist: says what it is called here."""
+            return attribute_missing(self, name, OF_MODULE)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)

@@ -11,6 +11,7 @@ if __name__ != "tinytensor":
     raise ImportError(f"import tinytensor, not {__name__}: it would be a second engine")
 
 import importlib as _importlib
+import math as _math
 import os as _os
 from typing import Any as _Any
 
@@ -43,11 +44,13 @@ from .custom import custom_op
 from .device import Device, default_device, device, set_default_device
 from .dlpack import from_dlpack
 from .draw import draw
+from .dtypes import NAMES as _DTYPES
 from .functional import hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .memory import memory_report
 from .operations import *  # noqa: F403
+from .other_functions import OF_PACKAGE as _OF_PACKAGE
 from .profiling import profile
 from .random import Generator, manual_seed
 from .ranges import arange, linspace, logspace
@@ -65,6 +68,7 @@ multiply = operations.mul
 subtract = operations.sub
 divide = operations.div
 float32, float64, int64, bool_ = "float32", "float64", "int64", "bool"
+inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 
 __all__ = [
     "Device", "Generator", "Sample", "Tensor", "arange", "checkpoint", "cuda", "custom_op",
@@ -80,12 +84,17 @@ __all__ = [
 __all__ += operations.__all__
 
 
+_hints.explain_arguments(__all__, globals())
+_unknown = _hints.missing(__name__, _OF_PACKAGE, __all__)
+
+
 def __getattr__(name: str) -> _Any:
-    """``tt.nn``, ``tt.models`` and ``tt.train``: imported on first use."""
+    """``tt.nn``, ``tt.models`` and ``tt.train``: imported on first use; and names of dtypes."""
     if name in ("nn", "models", "train"):
         return _importlib.import_module(f"{__name__}.{name}")
-    advice = _hints.hint(name, _hints.OF_PACKAGE, __all__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice}")
+    if name in _DTYPES:
+        return _DTYPES[name]
+    return _unknown(name)
 
 
 # in a source checkout nn/, models/ and train/ stand beside this folder; installed, they are in it

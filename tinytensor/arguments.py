@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .advice import reason
-from .device import BY_TYPE, default_device, device_of
-from .hints import OF_OP, hint
+from .device import BY_TYPE, Device, default_device, device_of
+from .hints import of_setting
 from .tensor import Tensor, tensor
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
         if name not in op.setting_names:
             raise TypeError(
                 f"{op.name}: unknown argument {name!r}; expected {op.__signature__}"
-                f"{hint(name, OF_OP, op.setting_names)}"
+                f"{of_setting(name, (*op.inputs, *op.setting_names))}"
             )
         if isinstance(value, Tensor):
             value = _number(op, name, value)
@@ -107,11 +107,13 @@ def convert(op: Op, args: Sequence[Any]) -> list[Any]:
                     "are on "
                     f"{device.name!r}; move it with tt.tensor({name}, device={device.name!r})"
                 )
-            arg = tensor(arg, device=home)
+            arg = _made(op, name, arg, home)
         elif isinstance(arg, (list, tuple)):
-            arg = tensor(arg, device=device or default_device())
+            arg = _made(op, name, arg, device or default_device())
             if wide and arg.dtype == np.float32:  # 0.1 is not a float32 beside float64
                 arg = tensor(args[i], dtype=np.float64, device=arg.device)
+        elif isinstance(arg, (int, float)) and type(arg) not in NUMBERS:  # of a class of its own
+            arg = int(arg) if isinstance(arg, int) else float(arg)
         elif not (arg is None or isinstance(arg, Tensor) or type(arg) in NUMBERS):
             raise TypeError(
                 f"{op.name}: {name}: expected a Tensor, an array or a number, got "
@@ -119,6 +121,24 @@ def convert(op: Op, args: Sequence[Any]) -> list[Any]:
             )
         out.append(arg)
     return out
+
+
+def _made(op: Op, name: str, arg: Any, home: Device) -> Tensor:
+    """A tensor of the operand ``name``, which an error names."""
+    try:
+        return tensor(arg, device=home)
+    except TypeError as error:
+        raise TypeError(f"{op.name}: {name}: {str(error).removeprefix('data: ')}") from None
+
+
+def numbers_as_tensors(op: Op, args: Sequence[Any]) -> tuple[Any, ...]:
+    """The operands, with a number in the place of one that must be an array made a 0-d tensor."""
+    out = list(args)
+    home = next((a.device for a in args if isinstance(a, Tensor)), None)
+    for i in op.arrays:
+        if type(out[i]) in NUMBERS:
+            out[i] = tensor(out[i], device=home)
+    return tuple(out)
 
 
 def operand_names(op: Op, n: int) -> tuple[str, ...]:
@@ -153,7 +173,7 @@ def explain(op: Op, error: Exception, args: Sequence[Any], settings: dict[str, A
         if error.obj is None or type(error.obj) in NUMBERS:
             return TypeError(f"{call}: expected a tensor in the place of {error.obj!r}")
         return AttributeError(f"{call}: {error}")
-    message = f"{call}: {reason(error, args, settings)}"
+    message = f"{call}: {reason(error, args, settings, op.defaults)}"
     if isinstance(error, IndexError) and not isinstance(error, ValueError):
         return IndexError(message)
     if isinstance(error, np.exceptions.AxisError):

@@ -6,7 +6,7 @@ each node is visited once, after all gradients into it have been added up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,9 @@ import numpy as np
 from .anomaly import check_finite
 from .grad_mode import enable_grad, no_grad
 from .graph import Node
+from .hints import missing
 from .hooks import run_hooks
+from .other_names import OF_AUTOGRAD
 from .pullback import pull_back
 from .thread_state import local
 
@@ -177,8 +179,8 @@ def grad(
     """
     from .tensor import Tensor, make
 
-    outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    outs = _tensors("outputs", outputs)
+    ins = _tensors("inputs", inputs)
     if grad_outputs is None or isinstance(grad_outputs, (Tensor, np.ndarray, int, float)):
         seeds: list[Any] = [grad_outputs] * len(outs) if grad_outputs is None else [grad_outputs]
     else:
@@ -212,6 +214,25 @@ def grad(
                 "pass allow_unused=True to get None for it"
             )
     return tuple(final)
+
+
+def _tensors(argument: str, given: Any) -> list[Tensor]:
+    """A tensor or several as a list. Raises TypeError for anything else."""
+    from .tensor import Tensor
+
+    if isinstance(given, Tensor):
+        return [given]
+    if callable(given):
+        raise TypeError(
+            f"{argument}: expected a tensor or several, got a function; tt.value_and_grad(fn, x) "
+            "takes one"
+        )
+    listed = list(given) if isinstance(given, Iterable) else [given]
+    for i, x in enumerate(listed):
+        if not isinstance(x, Tensor):
+            which = f"{argument}[{i}]" if isinstance(given, Iterable) else argument
+            raise TypeError(f"{which}: expected a tensor, got {type(x).__name__}")
+    return listed
 
 
 def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
@@ -255,3 +276,7 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
     if t.dtype != output.dtype:
         t = t.astype(output.dtype)
     return t if graph else t.data
+
+
+if not TYPE_CHECKING:  # which then knows what is missing
+    __getattr__ = missing(__name__, OF_AUTOGRAD)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .device import BY_TYPE, Device, default_device, device, device_of
+from .dtypes import as_dtype
 from .operators import Operators
 
 #: of Python numbers with a fraction
@@ -33,6 +34,7 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
     if isinstance(data, Operators):
         data = data.data
     dev = device(where) if where is not None else None
+    dtype = None if dtype is None else as_dtype(dtype)
     if isinstance(data, np.ndarray):
         data = data if data.dtype.kind in "fiub" else host_array(data)
     elif (

@@ -14,6 +14,7 @@ import numpy as np
 from . import random
 from .device import Device, default_device
 from .device import device as get_device
+from .operations.axes import whole
 from .tensor import Tensor, make
 
 Where = str | Device | None
@@ -235,13 +236,24 @@ def rand_like(
 
 def randint(
     low: int,
-    high: int,
-    shape: int | tuple[int, ...],
+    high: Any = None,
+    shape: int | tuple[int, ...] | None = None,
     generator: random.Generator | None = None,
     device: Where = None,
     name: str | None = None,
 ) -> Tensor:
-    """int64 numbers drawn evenly from [low, high), of the given shape."""
+    """int64 numbers drawn evenly from [low, high), of the given shape.
+
+    ``randint(high, shape)``, with a tuple or a list for the shape, begins at 0, as in PyTorch.
+    """
+    if shape is None and isinstance(high, (tuple, list)):
+        low, high, shape = 0, low, tuple(high)
+    if shape is None:
+        raise TypeError(
+            "randint: expected (low, high, shape), or (high, shape) with a tuple for the shape; "
+            f"got {low!r} and {high!r}"
+        )
+    low, high = whole("randint: low", low), whole("randint: high", high)
     if not low < high:
         raise ValueError(f"randint: expected low < high, got {low} and {high}")
     host = random.source(generator, "init").integers(low, high, _shape((shape,)))

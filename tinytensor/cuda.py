@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .device import device, import_cupy
+from .hints import missing
+from .other_names import OF_CUDA
 
 
 def why_not() -> str:
@@ -22,3 +26,7 @@ def is_available() -> bool:
 def synchronize() -> None:
     """Wait for all work queued on the GPU: needed before reading a clock."""
     device("cuda").synchronize()
+
+
+if not TYPE_CHECKING:  # which then knows what is missing
+    __getattr__ = missing(__name__, OF_CUDA)

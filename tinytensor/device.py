@@ -114,12 +114,15 @@ def device(name: str | Device) -> Device:
     """
     if isinstance(name, Device):
         return name
+    if not isinstance(name, str):
+        raise TypeError(f"device: expected a device or its name, such as 'cpu', got {name!r}")
     if name in _by_name:
         return _by_name[name]
     if name in ("cuda", "gpu", "cuda:0"):
         return _load_cuda()
     raise ValueError(
-        f"device: unknown name {name!r}; expected one of {sorted({*_by_name, 'cuda'})}"
+        f"device: unknown name {name!r}; expected one of {sorted({*_by_name, 'cuda'})} (a GPU is "
+        "'cuda', and has to be one that CuPy knows)"
     )
 
 

@@ -11,6 +11,46 @@ F64 = np.dtype(np.float64)
 F32 = np.dtype(np.float32)
 F16 = np.dtype(np.float16)
 
+#: ``tt.long`` and so on: PyTorch's names and NumPy's -> the names of NumPy's dtypes
+NAMES = {
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "bool": "bool",
+    "float16": "float16",
+    "float32": "float32",
+    "float64": "float64",
+    "int8": "int8",
+    "int16": "int16",
+    "int32": "int32",
+    "int64": "int64",
+    "uint8": "uint8",
+    "uint16": "uint16",
+    "uint32": "uint32",
+    "uint64": "uint64",
+}
+
+
+def as_dtype(dtype: Any) -> np.dtype[Any]:
+    """``dtype``, or the one of that name, as NumPy's.
+
+    Raises:
+        TypeError: there is no such dtype; where it is PyTorch's, the message says what to write.
+    """
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        library, _, name = str(dtype).rpartition(".")
+        advice = f"; use tt.{name}" if library == "torch" and name in NAMES else ""
+        if name == "bfloat16":
+            advice = "; use tt.float16 or tt.float32, since NumPy has no bfloat16"
+        raise TypeError(
+            f"dtype: expected one of NumPy's or its name, such as 'float32', got {dtype!r}{advice}"
+        ) from None
+
 
 def any_half(arrays: Sequence[Any]) -> bool:
     """Whether one of the operands is float16."""

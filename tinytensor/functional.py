@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from . import tree
 from .autograd import grad
 from .creation import zeros
 from .device import BY_TYPE
 from .grad_mode import enable_grad
+from .hints import missing
 from .operations import alias, stack, sum
 from .tensor import Tensor, tensor
 
@@ -46,7 +49,7 @@ class _Variables:
         self.places: list[bool] = []
 
         def fresh(leaf: Any) -> Any:
-            if isinstance(leaf, float) or type(leaf) in BY_TYPE:
+            if isinstance(leaf, (float, np.floating)) or type(leaf) in BY_TYPE:
                 leaf = tensor(leaf)
             wanted = isinstance(leaf, Tensor) and leaf.dtype.kind == "f"
             self.places.append(wanted)
@@ -58,9 +61,11 @@ class _Variables:
 
         self.values = tree.map_leaves(fresh, args)
         if not self.tensors:
+            kinds = {type(leaf).__name__ for leaf in tree.leaves(args)}
+            advice = "; integers have no derivatives: write 1.0, not 1" if "int" in kinds else ""
             raise TypeError(
                 f"{who}: expected at least one floating-point tensor among the arguments to "
-                f"differentiate, got {args!r}"
+                f"differentiate, got {args!r}{advice}"
             )
 
     def nest(self, gradients: Sequence[Any]) -> Nest:
@@ -100,6 +105,11 @@ def _outputs(result: Nest, who: str) -> list[Tensor]:
         if not isinstance(out, Tensor):
             raise TypeError(f"{who}: fn: expected tensors to be returned, got {type(out).__name__}")
     return outs
+
+
+def _is_one(primals: Any) -> bool:
+    """Whether this is one argument, and not a sequence of them."""
+    return isinstance(primals, (Tensor, float, np.floating)) or type(primals) in BY_TYPE
 
 
 def _split(args: tuple[Any, ...], argnums: int | Sequence[int], who: str) -> Nest:
@@ -152,17 +162,29 @@ def value_and_grad(
         return lambda *given: value_and_grad(
             fn, *given, argnums=argnums, has_aux=has_aux, create_graph=create_graph
         )
+    return _value_and_grad(fn, args, argnums, has_aux, create_graph, "value_and_grad")
+
+
+def _value_and_grad(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    create_graph: bool | None,
+    who: str,
+) -> Any:
+    """The same for the function ``who``, which errors name."""
     with _running():
         keep = _keep_graph(create_graph)
-        variables = _Variables(_split(args, argnums, "value_and_grad"), "value_and_grad", keep)
+        variables = _Variables(_split(args, argnums, who), who, keep)
         value = fn(*_merge(args, argnums, variables.values))
         aux = None
         if has_aux:
             value, aux = value
-        _outputs(value, "value_and_grad")
+        _outputs(value, who)
         if not isinstance(value, Tensor) or value.size != 1:
             raise ValueError(
-                "value_and_grad: fn: expected a tensor with one element to be returned, got "
+                f"{who}: fn: expected a tensor with one element to be returned, got "
                 f"{f'shape {value.shape}' if isinstance(value, Tensor) else type(value).__name__}; "
                 "reduce it, for example with .sum(), or use tt.jacobian"
             )
@@ -243,13 +265,13 @@ def jvp(
 
     Args:
         fn: returns a nest of tensors.
-        primals: its arguments, nests of tensors; or a single tensor.
+        primals: its arguments, nests of tensors; or a single tensor or array.
         tangents: a direction for each, alike in shape.
 
     Returns:
         ``(value, derivative)``, two nests of one form; zeros for an output of integers.
     """
-    if isinstance(primals, Tensor):
+    if _is_one(primals):
         primals, tangents = (primals,), (tangents,)
     with _running():
         keep = _keep_graph(None)
@@ -297,11 +319,22 @@ def jacobian(
     """
     if not args:
         return lambda *given: jacobian(fn, *given, argnums=argnums, create_graph=create_graph)
+    return _jacobian(fn, args, argnums, create_graph, "jacobian")
+
+
+def _jacobian(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    argnums: int | Sequence[int],
+    create_graph: bool | None,
+    who: str,
+) -> Any:
+    """The same for the function ``who``, which errors name."""
     with _running():
         keep = _keep_graph(create_graph)
-        variables = _Variables(_split(args, argnums, "jacobian"), "jacobian", keep)
+        variables = _Variables(_split(args, argnums, who), who, keep)
         value = fn(*_merge(args, argnums, variables.values))
-        rows = [_rows(out, variables, keep) for out in _outputs(value, "jacobian")]
+        rows = [_rows(out, variables, keep) for out in _outputs(value, who)]
         return _plain(tree.rebuild(value, rows), keep)
 
 
@@ -339,9 +372,9 @@ def hessian(
         return lambda *given: hessian(fn, *given, argnums=argnums, create_graph=create_graph)
 
     def gradient(*given: Any) -> Any:
-        return value_and_grad(fn, *given, argnums=argnums)[1]
+        return _value_and_grad(fn, given, argnums, False, None, "hessian")[1]
 
-    return jacobian(gradient, *args, argnums=argnums, create_graph=create_graph)
+    return _jacobian(gradient, args, argnums, create_graph, "hessian")
 
 
 def hvp(
@@ -363,12 +396,12 @@ def hvp(
         A tuple with H v for each of the primals; for a single tensor, as primals and as tangents,
         that product alone.
     """
-    if isinstance(primals, Tensor):
+    if _is_one(primals):
         return hvp(fn, (primals,), (tangents,), create_graph)[0]
     everything = tuple(range(len(primals)))
 
     def directional(*given: Any) -> Tensor:
-        gradient = value_and_grad(fn, *given, argnums=everything)[1]
+        gradient = _value_and_grad(fn, given, everything, False, None, "hvp")[1]
         vectors = tree.matching(tuple(tangents), gradient, "hvp: tangents")
         pairs = zip(tree.leaves(gradient), vectors, strict=True)
         terms = [sum(g * _like(v, g)) for g, v in pairs if g is not None]
@@ -377,4 +410,8 @@ def hvp(
             total = total + term
         return total
 
-    return value_and_grad(directional, *primals, argnums=everything, create_graph=create_graph)[1]
+    return _value_and_grad(directional, tuple(primals), everything, False, create_graph, "hvp")[1]
+
+
+if not TYPE_CHECKING:  # which then knows what is missing
+    __getattr__ = missing(__name__, {})  # of F.relu, say

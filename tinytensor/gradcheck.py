@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +61,7 @@ class GradcheckReport:
 
 def gradcheck(
     fn: Callable[..., Any],
-    inputs: Tensor | Sequence[Tensor],
+    inputs: Any,
     eps: float = 1e-6,
     rtol: float = 1e-5,
     atol: float = 1e-7,
@@ -78,7 +78,8 @@ def gradcheck(
         fn: function of ``inputs`` that returns a tensor or several; it must give the same result
             on every call (fix the generator of any dropout).
         inputs: tensors; those with ``requires_grad`` must be float64 and are checked. They may
-            also be what ``fn`` closes over, such as a model's parameters.
+            also be what ``fn`` closes over, such as a model's parameters. A floating-point array or
+            number is made such a tensor, one of integers or booleans is passed on unchecked.
         eps: half the step of the difference (f(x + eps) - f(x - eps)) / (2 eps).
         rtol, atol: an element is right within ``atol + rtol · max(|element|, largest / 100)``, with
             the largest |element| of its input's gradient.
@@ -92,12 +93,15 @@ def gradcheck(
     Raises:
         AssertionError: a gradient is wrong; the message is the report.
         ValueError: nothing to check, or all gradients are zero, so that a check proves nothing.
-        TypeError: an input is not float64.
+        TypeError: an input is a tensor that is not float64, or nothing numeric.
     """
-    xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    xs = _as_inputs(inputs, "gradcheck")
     checked = [(f"inputs[{i}]", x) for i, x in enumerate(xs) if x.requires_grad]
     if not checked:
-        raise ValueError("gradcheck: inputs: none of them requires gradients")
+        raise ValueError(
+            "gradcheck: inputs: none of them requires gradients; give a float64 tensor with "
+            "requires_grad=True, or a floating-point array"
+        )
     for name, x in checked:
         if x.dtype != np.float64:
             raise TypeError(
@@ -110,8 +114,7 @@ def gradcheck(
     def outputs() -> list[Tensor]:
         with enable_grad():
             out = fn(*xs)
-        outs = list(out) if isinstance(out, (tuple, list)) else [out]
-        return [o for o in outs if o.dtype.kind == "f"]
+        return [o for o in _as_outputs(out, "gradcheck") if o.dtype.kind == "f"]
 
     outs = outputs()
     for before, now in zip(outs, outputs(), strict=True):
@@ -173,7 +176,7 @@ def gradcheck(
 
 def gradgradcheck(
     fn: Callable[..., Any],
-    inputs: Tensor | Sequence[Tensor],
+    inputs: Any,
     eps: float = 1e-6,
     rtol: float = 1e-5,
     atol: float = 1e-7,
@@ -190,15 +193,14 @@ def gradgradcheck(
     Raises:
         ValueError: also where the gradient depends on neither inputs nor cotangents.
     """
-    xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    xs = _as_inputs(inputs, "gradgradcheck")
     checked = [x for x in xs if x.requires_grad]
     rng = generator or Generator(1)
 
     def outputs(*args: Tensor) -> list[Tensor]:
         with enable_grad():
             out = fn(*args)
-        outs = list(out) if isinstance(out, (tuple, list)) else [out]
-        return [o for o in outs if o.requires_grad]
+        return [o for o in _as_outputs(out, "gradgradcheck") if o.requires_grad]
 
     cotangents = [
         tensor(rng.normal(o.shape), dtype=o.dtype, device=o.device, requires_grad=True)
@@ -227,6 +229,36 @@ def gradgradcheck(
     return gradcheck(
         gradient, [*xs, *cotangents], eps, rtol, atol, rng, max_elements, raise_on_failure
     )
+
+
+def _as_inputs(inputs: Any, who: str) -> list[Tensor]:
+    """The inputs as tensors, of which those made here from fractions are checked too."""
+    several = isinstance(inputs, Iterable) and not isinstance(inputs, (Tensor, np.ndarray, str))
+    xs = []
+    for i, x in enumerate(inputs if several else [inputs]):
+        if not isinstance(x, Tensor):
+            try:
+                x = tensor(x)
+            except TypeError as error:
+                raise TypeError(
+                    f"{who}: inputs[{i}]: expected a tensor, an array or a number, got "
+                    f"{type(x).__name__} ({error})"
+                ) from None
+            if x.dtype.kind == "f":
+                x = tensor(inputs[i] if several else inputs, dtype="float64", requires_grad=True)
+        xs.append(x)
+    return xs
+
+
+def _as_outputs(out: Any, who: str) -> list[Tensor]:
+    """What the function returned as a list of tensors."""
+    outs = list(out) if isinstance(out, (tuple, list)) else [out]
+    for o in outs:
+        if not isinstance(o, Tensor):
+            raise TypeError(
+                f"{who}: fn: expected a tensor or several to be returned, got {type(o).__name__}"
+            )
+    return outs
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from .hints import OF_OP, hint
+from .hints import hinting
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -281,28 +280,11 @@ from . import operations as ops  # noqa: E402  (the ops need Tensor, which needs
 
 def document() -> None:
     """Give every method its name in Python's own messages, the documentation of its op, and a hint
-    for a setting that has another name in PyTorch."""
+    for an argument that has another name in PyTorch or NumPy."""
     for name, method in list(vars(Operators).items()):
         if callable(method):
             method.__qualname__ = f"Tensor.{name}"
             if method.__doc__ is None:
                 method.__doc__ = getattr(getattr(ops, name, None), "__doc__", None)
-            if set(OF_OP.values()) & set(inspect.signature(method).parameters):
-                setattr(Operators, name, _hinting(method))
-
-
-def _hinting(method: Any) -> Any:
-    """``method``, which for ``dim=`` says that this is ``axis=`` here."""
-
-    @functools.wraps(method)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return method(*args, **kwargs)
-        except TypeError as error:
-            known = inspect.signature(method).parameters
-            unknown = next((name for name in kwargs if name not in known), None)
-            if unknown is None:
-                raise
-            raise TypeError(f"{error}{hint(unknown, OF_OP, known)}") from None
-
-    return call
+            if not name.startswith("_") and len(inspect.signature(method).parameters) > 1:
+                setattr(Operators, name, hinting(method))

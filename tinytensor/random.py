@@ -10,9 +10,12 @@ gives the same run on the CPU and on a GPU.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .hints import missing
+from .other_names import OF_RANDOM
 
 Shape = int | Sequence[int]
 
@@ -123,7 +126,13 @@ def source(given: Generator | None, name: str) -> Generator:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the four named generators, each with a stream of its own derived from ``seed``."""
+    """Seed the four named generators, each with a stream of its own derived from ``seed``.
+
+    Raises:
+        ValueError: ``seed`` is not an integer >= 0.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"seed: expected an integer >= 0, got {seed!r}")
     for i, name in enumerate(NAMES):
         _generators[name].manual_seed(int(np.random.SeedSequence([seed, i]).generate_state(1)[0]))
 
@@ -137,3 +146,7 @@ def set_state(states: dict[str, dict[str, Any]]) -> None:
     """Put the named generators back to what :func:`state` returned."""
     for name, value in states.items():
         generator(name).set_state(value)
+
+
+if not TYPE_CHECKING:  # which then knows what is missing
+    __getattr__ = missing(__name__, OF_RANDOM)

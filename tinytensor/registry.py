@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import NUMBERS, bind, convert, explain, mixed_devices
+from .arguments import NUMBERS, bind, convert, explain, mixed_devices, numbers_as_tensors
 from .device import BY_TYPE, device_of
 from .dtypes import F16, F32, F64, any_half, narrow_to_operands, widen
 from .graph import SMALL, Node, Seen, next_seq
@@ -67,6 +67,7 @@ class Op:
         view: bool = False,
         casts: bool = False,
         wide: bool = False,
+        arrays: str = "",
     ):
         self.name = name
         self.forward = forward
@@ -98,7 +99,9 @@ class Op:
         self.defaults = {p.name: p.default for p in settings if p.default is not p.empty}
         self.required = tuple(p.name for p in settings if p.default is p.empty)
         #: whether a call with as many arguments as there are operands needs no binding
-        self.simple = not self.variadic and not self.required
+        self.simple = not (self.variadic or self.required or arrays)
+        #: operands that must be arrays: a number in their place is made one without axes
+        self.arrays = tuple(map(self.inputs.index, arrays.split()))
         self.input_defaults = {
             p.name: p.default
             for p in list(signature.parameters.values())[1 : 1 + self.arity]
@@ -177,6 +180,8 @@ class Op:
             settings = self.defaults
         else:
             args, settings = bind(self, args, kwargs)
+            if self.arrays:
+                args = numbers_as_tensors(self, args)
         # where arrays are small this is what a program spends its time on
         arrays: list[Any] = []
         parents: list[Any] = []  # per operand its node or, for a leaf, itself; None: not tracked
@@ -387,7 +392,9 @@ def op(
             its output, in that order), ``outputs`` (how many; None where it depends on the call),
             ``formula`` and ``gradient`` (for readers), ``samples`` (``Draw -> [Sample]``), ``view``
             (the output shares the first operand's memory), ``casts`` (the output's dtype is what a
-            setting says), ``wide`` (float16 is a storage type here: computed in float32).
+            setting says), ``wide`` (float16 is a storage type here: computed in float32),
+            ``arrays`` (names of operands, such as ids, that must have a dtype: a number there is
+            made a 0-d tensor).
     """
 
     def define(forward: Callable[..., Any]) -> Op:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -13,12 +14,15 @@ from . import autograd, inplace
 from . import hooks as _hooks
 from .convert import DEFAULT_DTYPE, as_array, names_device
 from .device import BY_TYPE, Device, device, device_of
+from .dtypes import as_dtype
 from .grad_mode import enable_grad, no_grad
 from .graph import Node
-from .hints import OF_TENSOR, hint
+from .habits import check_unpacking, is_called
+from .hints import hint, of_function, of_setting
 from .hooks import RemovableHandle
 from .interop import NumpyProtocols
 from .operators import Operators
+from .other_names import OF_TENSOR
 from .thread_state import local
 from .version import Version, share
 
@@ -82,6 +86,11 @@ class Tensor(Operators, NumpyProtocols):
     @property
     def size(self) -> int:
         """Number of elements."""
+        if is_called(sys._getframe(1)):
+            raise TypeError(
+                f"size: not a method here but the number of elements, {self.data.size}; use "
+                f"x.shape, which is {self.shape}, or x.shape[axis]"
+            )
         return int(self.data.size)
 
     @property
@@ -235,9 +244,12 @@ class Tensor(Operators, NumpyProtocols):
         """
         _hooks.retain_grad(self)
 
-    def zero_grad(self) -> None:
-        """Forget the gradient."""
-        self.grad = None
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradient, or with ``set_to_none=False`` set it to zeros."""
+        if set_to_none or self._grad is None:
+            self._grad = None
+        else:
+            self._grad = make(self.device.xp.zeros_like(self._grad.data))
 
     # -- out of tinytensor ----------------------------------------------------------------------
 
@@ -275,12 +287,26 @@ class Tensor(Operators, NumpyProtocols):
 
     # -- placement and dtype ------------------------------------------------------------------
 
-    def to(self, target: str | Device | Any) -> Tensor:
-        """The tensor on another device, or in another dtype; itself where nothing changes."""
-        if isinstance(target, Device) or (isinstance(target, str) and names_device(target)):
-            dev = device(target)
-            return self if dev is self.device else ops.to_device(self, dev.name)
-        return self if np.dtype(target) == self.dtype else self.astype(target)
+    def to(self, *targets: Any, **named: Any) -> Tensor:
+        """The tensor on another device and in another dtype; itself where nothing changes.
+
+        Args:
+            targets: a device or its name, a dtype or its name, or both.
+            named: the same as ``device=`` and ``dtype=``.
+        """
+        if unknown := named.keys() - {"device", "dtype"}:
+            advice = of_setting(min(unknown), ())
+            raise TypeError(
+                f"to: unknown argument {min(unknown)!r}; expected device= and dtype={advice}"
+            )
+        out = self
+        for target in (*targets, *named.values()):
+            if isinstance(target, Device) or (isinstance(target, str) and names_device(target)):
+                dev = device(target)
+                out = out if dev is out.device else ops.to_device(out, dev.name)
+            elif target is not None and as_dtype(target) != out.dtype:
+                out = out.astype(target)
+        return out
 
     def cpu(self) -> Tensor:
         """The tensor on the CPU."""
@@ -365,6 +391,7 @@ class Tensor(Operators, NumpyProtocols):
     def __iter__(self) -> Iterator[Tensor]:
         if not self.ndim:
             raise TypeError("iteration over a 0-d tensor")
+        check_unpacking(self.shape, sys._getframe(1))
         return (self[i] for i in range(self.shape[0]))
 
     def __contains__(self, value: Any) -> bool:
@@ -398,8 +425,11 @@ class Tensor(Operators, NumpyProtocols):
 
     def __getattr__(self, name: str) -> Any:
         """Only called for a name that does not exist: says what it is called here."""
+        if hasattr(type(self), name):  # a property, whose own error is the one to see
+            return object.__getattribute__(self, name)
         known = [] if name.startswith("_") else [n for n in dir(type(self)) if n[0] != "_"]
-        advice = hint(name, OF_TENSOR, known)
+        advice = "" if name in OF_TENSOR or name.rstrip("_") in known else of_function(name)
+        advice = advice or hint(name, OF_TENSOR, known, numpy=True)
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{advice}")
 
     def __format__(self, spec: str) -> str:

@@ -1,11 +1,16 @@
 """Training on text: optimisers, schedules, data, checkpoints, the trainer, the command line."""
 
+from typing import TYPE_CHECKING
+
+from .. import hints
+from . import data, optim, schedule
 from .checkpoint import Checkpoint, CheckpointError
 from .clip import clip_grad_norm, clip_grad_value
 from .config import ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, load_text
 from .optim import SGD, Adam, AdamW, param_groups
 from .optimizer import Optimizer
+from .other_names import OF_TRAIN
 from .parallel import DataParallel, WorkerError
 from .plot import plot_losses
 from .sample import load_model, sample_text, stream_text
@@ -43,3 +48,10 @@ __all__ = [
     "sample_text",
     "stream_text",
 ]
+
+hints.explain_arguments(__all__, globals())
+hints.explain_classes(__all__, globals(), Optimizer)
+if not TYPE_CHECKING:  # which then knows what is missing
+    __getattr__ = hints.missing(__name__, OF_TRAIN, __all__)
+    for _part in (data, optim, schedule):
+        _part.__getattr__ = hints.missing(_part.__name__, OF_TRAIN)

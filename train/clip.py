@@ -30,6 +30,11 @@ def refuse_module(params: Any) -> None:
         raise TypeError(
             f"params: expected tensors, got a {type(params).__name__}; pass model.parameters()"
         )
+    if callable(params):
+        raise TypeError(
+            f"params: expected tensors, got a {type(params).__name__}; call it, as in "
+            "model.parameters()"
+        )
 
 
 def clip_grad_norm(params: Iterable[Tensor] | Tensor, max_norm: float) -> float:

@@ -8,15 +8,17 @@ for all of them. The optimisers themselves are in ``optim.py``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..device import device_of
+from ..hints import attribute_missing
 from ..tensor import Tensor
 from ..version import user_line
 from .clip import refuse_module
 from .optim_state import restore, snapshot
+from .other_names import OF_OPTIMIZER
 from .settings import not_negative, number, plain
 
 #: how many numbers a step works on at a time on the CPU: a piece of parameter, gradient, state and
@@ -178,6 +180,12 @@ class Optimizer:
     def parameters(self) -> Iterator[Tensor]:
         """All parameters in the order of the groups."""
         return (p for group in self.param_groups for p in group["params"])
+
+    if not TYPE_CHECKING:  # which then knows what is missing
+
+        def __getattr__(self, name: str) -> Any:
+            """Only called for a name that does not exist: says what it is called here."""
+            return attribute_missing(self, name, OF_OPTIMIZER)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients.

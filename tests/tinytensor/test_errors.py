@@ -305,7 +305,9 @@ REMEDIES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     # out of the graph
     ".numpy()": (lambda: t(2).numpy(), RuntimeError, r"use t\.detach\(\)\.numpy\(\)"),
     "if x:": (lambda: bool(t(2)), ValueError, r"got shape \(2,\); reduce it first, .*\.any\(\)"),
-    "no such dtype": (lambda: t(2).astype("flot"), TypeError, "'flot' not understood"),
+    "no such dtype": (
+        lambda: t(2).astype("flot"), TypeError, "dtype: expected one of NumPy's .* got 'flot'",
+    ),
     # dtypes
     "float ids": (lambda: tt.take(t(2), t(2)), TypeError, "indices: expected integers, got float"),
     "a float index": (lambda: t(2)[0.5], IndexError, "expected slices, integers, .* got float"),
@@ -360,6 +362,45 @@ REMEDIES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "an axis of NumPy's": (
         lambda: tt.softmax(t(2, 3), axis=np.int64(7)), ValueError, "expected one of the 2 axes",
+    ),
+    # in the words of Python or NumPy, which name no argument
+    "a setting of another kind": (
+        lambda: t(2).sum(0, {}), TypeError, r"keepdims: expected True or False, got \{\}",
+    ),
+    "text for a number": (
+        lambda: tt.layer_norm(t(2), eps="a"), TypeError, "eps: expected a number, got 'a'",
+    ),
+    "text for a tensor": (
+        lambda: tt.concat([t(2), ["a"]]), TypeError, r"concat: xs\[1\]: expected real numbers or",
+    ),
+    "text for a tensor of a composed function": (
+        lambda: tt.flatten("a"), TypeError, "flatten: x: expected real numbers or booleans, got",
+    ),
+    "fractions for bits": (
+        lambda: t(2) & i(1, 2),
+        TypeError,
+        "bitwise_and.*expected integers or booleans, got float64 and int64; convert with .astype",
+    ),
+    "text for a length": (
+        lambda: tt.eye("a"), TypeError, "^eye\\(n='a'\\): 'str' object cannot be interpreted",
+    ),
+    "text for a number to start at": (
+        lambda: tt.arange("a", 3), TypeError, "^arange\\(start='a', stop=3\\): unsupported",
+    ),
+    "a list for a device": (
+        lambda: tt.zeros(2, device=["cpu"]), TypeError, r"device: expected a device or its name",
+    ),
+    "text for a seed": (
+        lambda: tt.manual_seed("a"), ValueError, "seed: expected an integer >= 0, got 'a'",
+    ),
+    "None for a state": (
+        lambda: tt.rnn(t(2, 1, 3), None, t(4, 3), t(4, 4)), TypeError, "h0: expected a tensor, got",
+    ),
+    "dropout of None": (
+        lambda: tt.dropout(None, 0.5), TypeError, "dropout: x: expected real numbers or booleans",
+    ),
+    "a list for a probability": (
+        lambda: tt.dropout(t(2), [0.5]), ValueError, r"dropout: p: expected .* got \[0\.5\]",
     ),
     "in place, too large": (
         lambda: const([1.0]).__iadd__(const([1.0, 2.0])),

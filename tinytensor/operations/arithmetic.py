@@ -173,7 +173,7 @@ abs.vjp(x=lambda xp, g, k: g * (xp.sign(k.x) + kink(xp, k, k.x)))
 
 @op("x", keeps="out", formula="√x", gradient="dx = g / (2 out)", samples=positive)
 def sqrt(xp, x):
-    """Square root; its gradient at 0 is infinite."""
+    """Square root; its gradient at 0 is infinite (see :func:`log`)."""
     return xp.sqrt(x)
 
 

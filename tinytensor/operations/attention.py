@@ -192,6 +192,11 @@ def scaled_dot_product_attention(
         (..., queries, dv). A query with every key masked, or without any key, gives zeros, and
         zero gradients.
     """
+    if not isinstance(is_causal, (bool, np.bool_)):  # PyTorch has dropout in this place
+        raise TypeError(
+            "scaled_dot_product_attention: is_causal: expected True or False, got "
+            f"{is_causal!r}; write is_causal= and dropout= by name"
+        )
     tensors = [t if isinstance(t, Tensor) else Tensor(t) for t in (q, k, v)]
     q, k, v = tensors
     for name, t in zip("qkv", tensors, strict=True):

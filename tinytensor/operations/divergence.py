@@ -264,6 +264,8 @@ def kl_div(xp, log_probs, target, log_target=False, reduction="mean"):
     Raises:
         ValueError: the shapes differ, or ``reduction`` is unknown.
     """
+    if isinstance(log_target, str):  # it would be as good as True
+        raise TypeError(f"log_target: expected True or False, got {log_target!r}; use reduction=")
     check_reduction(reduction, ("batchmean", *REDUCTIONS))
     x, target = floats_of_one_shape(xp, log_probs, target, "log_probs")
     p, difference, _ = _kl(xp, x, target, log_target)

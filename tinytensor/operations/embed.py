@@ -21,6 +21,7 @@ _ONE_HOT_ROWS = 128
 @op(
     "g ids",
     keeps={"g": "ids"},
+    arrays="ids",
     formula="rows of g added into a table at ids",
     gradient="dg = the rows of the gradient at ids",
     samples=lambda r: [
@@ -68,6 +69,7 @@ embedding_grad.vjp(g=_embedding_grad_vjp)
 @op(
     "ids weight",
     keeps={"weight": "ids"},
+    arrays="ids",
     formula="weight[ids]",
     gradient="dweight = rows of g added up per id",
     samples=lambda r: [
@@ -88,8 +90,8 @@ def embedding(xp, ids, weight, padding_idx=None):
         TypeError: ids are not integers. IndexError: an id is not in [0, rows). ValueError:
         ``padding_idx`` is not in [-rows, rows).
     """
-    if getattr(ids, "dtype", None) is None or ids.dtype.kind not in "iu":
-        raise TypeError(f"ids: expected integers, got {getattr(ids, 'dtype', type(ids).__name__)}")
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"ids: expected integers, got {ids.dtype}")
     if weight.ndim != 2:
         raise ValueError(f"weight: expected shape (rows, width), got {weight.shape}")
     rows = weight.shape[0]

@@ -58,7 +58,20 @@ expm1.vjp(x=lambda xp, g, k: g * (k.out + 1))
 
 @op("x", keeps="x", formula="ln x", gradient="dx = g / x", samples=positive)
 def log(xp, x):
-    """Natural logarithm; minus infinity at 0."""
+    """Natural logarithm; minus infinity at 0, NaN below.
+
+    Gradients at singular points: the slope at 0 is infinite, and the chain rule multiplies it with
+    the gradient that comes in, also where that is 0. So in ``tt.log(x)[2]`` an ``x[0]`` of 0 gets
+    0 · ∞ = NaN, although it is not read: as in PyTorch and JAX, since a rule cannot know that the
+    element does not count. The same holds for every function with an infinite slope or value:
+    ``log2``, ``log10``, ``log1p`` at -1, ``sqrt``, ``pow``, ``reciprocal``, ``x / y``, ``asin`` and
+    ``acos`` at ±1. What to write instead:
+
+    - read first, ``tt.log(x[2])``: elements that were not read have gradient 0;
+    - with a mask, make the operand harmless inside: ``tt.where(x > 0, tt.log(tt.where(x > 0, x,
+      1.0)), 0.0)``; a ``where`` on the outside alone still gives 0 · ∞;
+    - or use the function that knows the limit: ``xlogy``, ``log_softmax``, ``logsumexp``, ``norm``.
+    """
     return xp.log(x)
 
 

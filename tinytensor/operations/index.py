@@ -29,7 +29,7 @@ from .shape import broadcast_to, reshape
 __all__ = [
     "gather",
     "getitem",
-    "index_put",
+    "getitem_grad",
     "index_select",
     "masked_select",
     "nonzero",
@@ -50,7 +50,7 @@ __all__ = [
         Sample(r(0, 3), (slice(0, 0),), (2, 3)),
     ],
 )
-def index_put(xp, g, index, shape):
+def getitem_grad(xp, g, index, shape):
     """Zeros of ``shape`` with ``g`` added at ``index``; a position named twice gets both.
 
     float16 is added up in float32.
@@ -91,8 +91,8 @@ def _getitem(xp, x, index):
     return x[index]
 
 
-_getitem.vjp(x=lambda xp, g, k: k.run(index_put, g, index=k.index, shape=k.shape_of()))
-index_put.vjp(g=lambda xp, g, k: k.run(_getitem, g, index=k.index))
+_getitem.vjp(x=lambda xp, g, k: k.run(getitem_grad, g, index=k.index, shape=k.shape_of()))
+getitem_grad.vjp(g=lambda xp, g, k: k.run(_getitem, g, index=k.index))
 
 
 def getitem(x: Any, index: Any) -> Any:
@@ -131,7 +131,7 @@ def _put_in_step(g: Any, k: Any, index: Any) -> Any:
     index = index.data if k.graph else index
     shape = k.shape_of()
     index = along(device_of(index).xp, index, k.axis, shape)
-    return k.run(index_put, g, index=index, shape=shape)
+    return k.run(getitem_grad, g, index=index, shape=shape)
 
 
 @op(

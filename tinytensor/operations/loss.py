@@ -93,9 +93,11 @@ def spread(g: Any, k: Any) -> Any:
 
 def _class_ids(xp: Any, scores: Any, of: str, target: Any, ignore_index: int) -> tuple[Any, Any]:
     """Flat targets, checked, with 0 for those that are ignored; and which of them count."""
-    dtype = getattr(target, "dtype", np.dtype(float))
+    dtype = target.dtype
     if dtype.kind not in "iu":
-        raise TypeError(f"target: expected integers (class indices), got {dtype}")
+        raise TypeError(
+            f"target: expected integers (class indices), got {dtype} of shape {target.shape}"
+        )
     if not scores.ndim or target.shape != scores.shape[:-1]:
         raise ValueError(
             f"target: expected integers of shape {scores.shape[:-1]}, that of {of} {scores.shape} "
@@ -151,6 +153,7 @@ def _mean(loss: Any, n: Any) -> Any:
 @op(
     "log_probs target weight",
     keeps="log_probs target weight out",
+    arrays="target",
     formula="-Σ weight[target] log_probs[target] / Σ weight[target]",
     gradient="dlog_probs = -g weight at the target, 0 elsewhere, divided by Σ weight for the mean",
     wide=True,
@@ -256,6 +259,7 @@ def _nll_loss(
     "logits target",
     name="cross_entropy",
     keeps="logits target m log_total",
+    arrays="target",
     formula="-Σ q ln softmax(logits), q = (1 - ε) one_hot(target) + ε / C",
     gradient="dlogits = g (softmax(logits) - q), divided by the number of rows for the mean",
     wide=True,
@@ -364,6 +368,8 @@ def cross_entropy(
         ValueError: shapes do not fit, or a setting is out of range.
         IndexError: a target is not in [0, C). TypeError: targets are not integers.
     """
+    if isinstance(logits, (list, tuple, np.ndarray)):
+        logits = tensor(logits)
     soft = getattr(getattr(target, "dtype", None), "kind", "") == "f" and (
         target.shape == logits.shape and target.shape != ()
     )

@@ -33,7 +33,7 @@ def _back_to_positions(xp: Any, g: Any, k: Any, indices: Any, axis: int, shape: 
                 tuple(n if i == j else 1 for j in range(len(shape)))
             )
     flat = k.run(
-        OPS["index_put"],
+        OPS["getitem_grad"],
         xp.reshape(g, (-1,)),
         index=(position.reshape(-1),),
         shape=(math.prod(shape),),

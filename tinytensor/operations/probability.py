@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -191,7 +192,8 @@ def dropout(
 
     ``generator`` defaults to the named generator "dropout".
     """
-    if not 0 <= p <= 1:
+    x = as_tensor(x)
+    if not (isinstance(p, Real) and 0 <= p <= 1):
         raise ValueError(f"dropout: p: expected a probability 0 <= p <= 1, got {p}")
     if not training or p == 0:
         return x

@@ -18,7 +18,7 @@ from ..device import device_of
 from ..registry import op
 from ..samples import Draw, Sample
 from .axes import as_tensor, at, axes_of, axis_of, unpacked, whole, wholes
-from .index import index_put
+from .index import getitem_grad
 from .shape import _transpose, broadcast_to, reshape
 
 __all__ = [
@@ -306,7 +306,7 @@ def _repeat_dx(xp: Any, g: Any, k: Any) -> Any:
         return xp.sum(runs, axis=axis + 1)
     home = device_of(g.data if k.graph else g).xp
     origin = home.repeat(home.arange(shape[axis]), k.repeats, 0)
-    return k.run(index_put, g, index=at(axis, origin), shape=shape)
+    return k.run(getitem_grad, g, index=at(axis, origin), shape=shape)
 
 
 _repeat.vjp(x=_repeat_dx)

@@ -31,6 +31,9 @@ _WIDTH, _SMALL_PRODUCT = 64, 10**6
 def _check(xp: Any, gates: int, **arrays: Any) -> list[Any]:
     """The operands in the one dtype that holds them all; errors name those that do not fit."""
     given = {name: a for name, a in arrays.items() if a is not None}
+    for name in ("x", "h0", "w_ih", "w_hh"):
+        if name not in given:
+            raise TypeError(f"{name}: expected a tensor, got None")
     for name, a in given.items():
         if a.dtype.kind != "f":
             raise TypeError(f"{name}: expected a floating dtype, got {a.dtype}")

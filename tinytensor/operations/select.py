@@ -72,6 +72,7 @@ where.vjp(
 @op(
     "x mask",
     keeps="mask",
+    arrays="mask",
     formula="value where mask, else x",
     gradient="dx = 0 where mask, else g",
     samples=lambda r: [

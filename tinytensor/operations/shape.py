@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from ..habits import warn
 from ..registry import op
 from ..samples import Draw, Sample
 from .axes import as_tensor, at, axes_of, axis_of, unpacked, whole, wholes
@@ -94,16 +95,33 @@ def _order(name: str, x: Any, axes: tuple[Any, ...]) -> tuple[int, ...]:
     """The axes of a permutation: each of them once."""
     order = unpacked(f"{name}: axes", axes)
     if len(order) != x.ndim or len(axes_of(f"{name}: axes", order, x.shape)) != x.ndim:
-        raise ValueError(f"{name}: axes: expected each axis of shape {x.shape} once, got {order}")
+        advice = ""
+        if len(order) == 2 and x.ndim > 2:  # what PyTorch's transpose takes
+            last = " or x.mT" if {a % x.ndim for a in order} == {x.ndim - 2, x.ndim - 1} else ""
+            advice = f"; to exchange two axes, use x.swapaxes{order}{last}"
+        raise ValueError(
+            f"{name}: axes: expected each axis of shape {x.shape} once, got {order}{advice}"
+        )
     return order
 
 
 def transpose(x: Any, *axes: Any) -> Any:
-    """The axes of ``x`` in the given order; without one, in reverse. A view."""
+    """The axes of ``x`` in the given order; without one, in reverse. A view.
+
+    NumPy's: ``x.transpose(1, 2)`` of three axes, PyTorch's exchange of two, is an error that names
+    :func:`swapaxes`. Of two axes ``x.transpose(0, 1)`` changes nothing, where PyTorch exchanges
+    them; it warns, as hardly anyone means it (``x.transpose((0, 1))`` does not).
+    """
     x = as_tensor(x)
     if not axes or axes == (None,):
         return _transpose(x)
-    return _transpose(x, axes=_order("transpose", x, axes))
+    order = _order("transpose", x, axes)
+    if len(axes) == 2 and order[0] % 2 < order[1] % 2:
+        warn(
+            f"transpose{order} keeps the two axes in their order, as NumPy's does; use x.T or "
+            "x.swapaxes(0, 1) to exchange them"
+        )
+    return _transpose(x, axes=order)
 
 
 def permute(x: Any, *axes: Any) -> Any:

@@ -213,7 +213,7 @@ TORCH: dict[str, Callable[..., Any]] = {
     "silu": F.silu,
     "gelu": lambda x, approximate="none": F.gelu(x, approximate=approximate),
     "getitem": _index,
-    "index_put": _index_put,
+    "getitem_grad": _index_put,
     "take_along_axis": lambda x, indices, axis: torch.take_along_dim(x, indices, dim=axis),
     "embedding": lambda ids, weight, padding_idx=None: F.embedding(ids, weight, padding_idx),
     "embedding_grad": _embedding_grad,

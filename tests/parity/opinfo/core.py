@@ -98,7 +98,7 @@ def _index_put(T: Any, s: Any) -> Any:
     x, index, values = T(s.input), T(s.args[0]), T(s.args[1])
     index = tuple(i.data for i in index)
     shape = x.data[index].shape
-    return x + tt.index_put(values.broadcast_to(shape), index=index, shape=x.shape)
+    return x + tt.getitem_grad(values.broadcast_to(shape), index=index, shape=x.shape)
 
 
 def _embedding(T: Any, s: Any) -> Any:
@@ -262,7 +262,7 @@ ENTRIES = [
     Entry("getitem", "slice", call=_slice),
     Entry("getitem", "narrow", call=_narrow),
     Entry("take_along_axis", "take_along_dim", call=_take_along),
-    Entry("index_put", call=_index_put),
+    Entry("getitem_grad", "index_put", call=_index_put),
     Entry("embedding", "nn.functional.embedding", call=_embedding),
     Entry("one_hot", "nn.functional.one_hot", call=_one_hot),
     # products

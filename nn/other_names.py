@@ -1,0 +1,102 @@
+"""Names of ``torch.nn`` and of its modules' methods, and what they are called here.
+
+See :mod:`tinytensor.other_names` for how the texts read.
+"""
+
+from __future__ import annotations
+
+_BLOCK = "nn.TransformerBlock"
+_STAYS = "leave it out: ops run as they are called"
+
+#: ``tt.nn``
+OF_NN = {
+    "functional": "tt itself: F.relu(x) is tt.relu(x), F.cross_entropy is tt.cross_entropy",
+    "F": "tt itself: F.relu(x) is tt.relu(x), F.cross_entropy is tt.cross_entropy",
+    "parameter": "nn.Parameter",
+    "utils": "tt.train.clip_grad_norm, which writes to the gradients as clip_grad_norm_ does",
+    "quantization": "",
+    "MultiheadAttention": "nn.MultiHeadAttention",
+    "Transformer": _BLOCK,
+    "TransformerEncoder": f"nn.Sequential of {_BLOCK}",
+    "TransformerEncoderLayer": _BLOCK,
+    "TransformerDecoder": f"a list of {_BLOCK}(..., causal=True)",
+    "TransformerDecoderLayer": f"{_BLOCK}(..., causal=True, cross=True)",
+    "ParameterList": "a list: self.w = [nn.Parameter(...), ...]",
+    "ParameterDict": "a dict: self.w = {'name': nn.Parameter(...)}",
+    "Buffer": "self.register_buffer(name, tensor)",
+    "Container": "nn.Module",
+    "LSTMCell": "nn.LSTM",
+    "RNNCell": "nn.RNN",
+    "GRU": "nn.LSTM or nn.RNN",
+    "GRUCell": "nn.LSTM or nn.RNN",
+    "LazyLinear": "nn.Linear",
+    "LazyConv1d": "nn.Conv1d",
+    "LazyConv2d": "nn.Conv2d",
+    "LazyBatchNorm1d": "nn.BatchNorm1d",
+    "LazyBatchNorm2d": "nn.BatchNorm2d",
+    "Dense": "nn.Linear",
+    "EmbeddingBag": "nn.Embedding, then .sum or .mean",
+    "Bilinear": "tt.einsum",
+    "Unflatten": "tt.unflatten",
+    "CosineSimilarity": "tt.cosine_similarity",
+    "PairwiseDistance": "tt.pairwise_distance",
+    "GaussianNLLLoss": "tt.gaussian_nll_loss",
+    "PoissonNLLLoss": "tt.poisson_nll_loss",
+    "SoftMarginLoss": "tt.soft_margin_loss",
+    "BatchNorm3d": "tt.batch_norm",
+    "InstanceNorm3d": "tt.instance_norm",
+    "SyncBatchNorm": "nn.BatchNorm1d or nn.BatchNorm2d",
+    "ZeroPad1d": "tt.pad",
+    "ZeroPad2d": "tt.pad",
+    "ConstantPad1d": "tt.pad",
+    "ConstantPad2d": "tt.pad",
+    "ReflectionPad1d": "tt.pad(x, widths, 'reflect')",
+    "ReflectionPad2d": "tt.pad(x, widths, 'reflect')",
+    "UninitializedParameter": "nn.Parameter",
+    "no_grad": "tt.no_grad",
+    "Dropout1d": "",
+    "Dropout2d": "",
+    "Dropout3d": "",
+    "AlphaDropout": "nn.Dropout",
+    "RReLU": "tt.leaky_relu",
+}
+#: ``tt.nn.init``
+OF_INIT = {
+    "constant": "nn.init.constant_",
+    "glorot_uniform": "nn.init.xavier_uniform_",
+    "glorot_normal": "nn.init.xavier_normal_",
+    "he_uniform": "nn.init.kaiming_uniform_",
+    "he_normal": "nn.init.kaiming_normal_",
+    "sparse_": "",
+    "dirac_": "",
+}
+#: attributes of a module
+OF_MODULE = {
+    "cuda": "model.to('cuda')",
+    "cpu": "model.to('cpu')",
+    "float": "model.to('float32')",
+    "double": "model.to('float64')",
+    "half": "model.to('float16')",
+    "bfloat16": "model.to('float16'), since NumPy has no bfloat16",
+    "type": "model.to(dtype)",
+    "to_empty": "model.to(device)",
+    "device": "next(model.parameters()).device",
+    "dtype": "next(model.parameters()).dtype",
+    "is_cuda": "next(model.parameters()).device",
+    "compile": _STAYS,
+    "summary": "print(model)",
+    "count_parameters": "model.num_parameters()",
+    "backward": "loss.backward(), on what a loss function returns",
+    "step": "optimizer.step()",
+    "fit": "a loop: loss.backward(), optimizer.step(), optimizer.zero_grad()",
+    "predict": "model(x)",
+    "save": "safetensors.numpy.save_file(model.state_dict(), path)",
+    "load": "model.load_state_dict(safetensors.numpy.load_file(path))",
+    "share_memory": "tt.train.DataParallel",
+    "register_module": "model.add_module(name, module)",
+    "register_backward_hook": "model.register_full_backward_hook(f)",
+    "get_buffer": "dict(model.named_buffers())[path]",
+    "set_submodule": "setattr(model.get_submodule(path), name, module)",
+    "weights": "model.parameters(), or model.weight of a single layer",
+    "trainable_variables": "model.parameters()",
+}
