@@ -16,11 +16,11 @@ Tied weights
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ..blocks import Block, Manager
 from ..hooks import RemovableHandle
 from ..scope import Scope
 from ..tensor import Tensor
@@ -390,13 +390,16 @@ def _walk(
         seen.discard(id(module))  # only a module inside itself is left out
 
 
-@contextmanager
-def evaluating(module: Module) -> Iterator[None]:
+class evaluating(Manager):
     """``with evaluating(model):`` evaluation mode inside, each module's own mode again after."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part, mode in modes:
+
+    def __init__(self, module: Module):
+        self.module = module
+
+    def _enter(self, block: Block) -> None:
+        block.note = [(part, part.training) for part in self.module.modules()]
+        self.module.eval()
+
+    def _leave(self, block: Block) -> None:
+        for part, mode in block.note or ():
             part.training = mode

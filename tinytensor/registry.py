@@ -36,9 +36,11 @@ from typing import Any
 
 import numpy as np
 
+from .anomaly import is_watching, note_application
 from .arguments import NUMBERS, bind, convert, explain, mixed_devices
 from .device import BY_TYPE, device_of
 from .dtypes import F16, F32, F64, any_half, narrow_to_operands, widen
+from .grad_mode import is_recording
 from .graph import SMALL, Node, Seen, next_seq
 from .kept import Kept, Plan, check_names, class_of, plan_for
 from .samples import Draw, Sample
@@ -217,7 +219,11 @@ class Op:
         if not usual and self.wide and any_half(arrays):
             arrays, narrow = widen(arrays)
         state = local.state
-        recording = state.enabled and self.differentiable and True in tracked
+        recording = False
+        if True in tracked and (not state.recording or is_recording(state)):
+            recording = self.differentiable
+            if not recording:
+                state.cut = self.name
         try:
             if self.asks:
                 result = self.forward(device.xp, *arrays, **settings, recording=recording)
@@ -343,6 +349,8 @@ class Op:
             saved[n] = versions[n] = None
         node.saved = tuple(saved)
         node.versions = tuple(versions)
+        if state.anomaly and is_watching(state):
+            note_application(node)
         for observe in state.observers:
             observe(node)
         return node

@@ -12,7 +12,7 @@ from . import autograd, inplace
 from . import hooks as _hooks
 from .convert import DEFAULT_DTYPE, as_array, names_device
 from .device import BY_TYPE, Device, device, device_of
-from .grad_mode import enable_grad, no_grad
+from .grad_mode import is_recording
 from .graph import Node
 from .hints import OF_TENSOR, hint
 from .hooks import RemovableHandle
@@ -171,8 +171,8 @@ class Tensor(Operators, NumpyProtocols):
                 earlier backward; a saved array was changed in place.
         """
         seed = autograd.cotangent(self, gradient, "gradient", create_graph)
-        with enable_grad() if create_graph else no_grad():
-            autograd.backward([self], [seed], None, retain_graph or create_graph, create_graph)
+        keep = retain_graph or create_graph
+        autograd.run_backward([self], [seed], None, keep, create_graph)
 
     def accumulate_grad(self, g: Any, owned: bool, graph: bool) -> None:
         """Add ``g`` to ``grad``: a raw array, ``owned`` if nobody else holds it, or a Tensor for a
@@ -347,7 +347,7 @@ class Tensor(Operators, NumpyProtocols):
     def is_recorded(self, value: Any) -> bool:
         """Whether a write of ``value`` to this tensor has to go into a graph."""
         tracked = self.requires_grad or (isinstance(value, Tensor) and value.requires_grad)
-        return tracked and local.state.enabled
+        return tracked and is_recording(local.state)
 
     # -- containers ---------------------------------------------------------------------------
 
