@@ -81,13 +81,11 @@ class Block:
 class _Freed:
     """Ends a block when it is freed."""
 
-    __slots__ = ("block",)
-
-    def __init__(self, block: Block):
-        self.block = block
+    block: Block | None = None  # until it is told, for it can be freed before
 
     def __del__(self) -> None:
-        self.block.leave()
+        if self.block is not None:
+            self.block.leave()
 
 
 class _Method:
@@ -116,7 +114,8 @@ def _exit_of(manager: Any) -> Callable[..., Any]:
     block = state.looked_up
     if block is not None and block.manager is manager:
         leave = partial(block.leave)  # an object that nobody else has, in no frame of a traceback
-        leave.freed = _Freed(block)  # type: ignore[attr-defined]
+        leave.freed = freed = _Freed()  # type: ignore[attr-defined]
+        freed.block = block
         return leave
     for block in reversed(getattr(state, manager.lists[0])):  # called by hand: the last one entered
         if block.running and block.manager is manager:
