@@ -324,7 +324,7 @@ class Module:
                 if moved.dtype != tensor.dtype and not np.issubdtype(tensor.dtype, np.floating):
                     continue
                 grad = tensor.grad
-                tensor.data = moved.data
+                tensor._data = moved._data
                 tensor.bump_version()
                 if grad is not None:
                     tensor.grad = grad.detach().to(target)

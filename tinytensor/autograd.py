@@ -122,7 +122,7 @@ def backward(
             if not any(p in on_path for p in node.parents if p is not None):
                 continue
         if node.value is not None:
-            node.grad = g.data if create_graph else g
+            node.grad = g._data if create_graph else g
         if node.op.name == "output":
             above = node.parents[0]
             slots = grads.setdefault(above, [None] * len(above.shape))
@@ -229,6 +229,8 @@ def grad(
     if allow_unused and local.state.cut is CONSTANT:  # depends on nothing, as a sum of it does
         seeds = [s for o, s in zip(outs, seeds, strict=True) if o.tracked]
         outs = [o for o in outs if o.tracked]
+        if not outs:
+            return (None,) * len(ins)
     cotangents = [
         cotangent(o, s, "grad_outputs", create_graph) for o, s in zip(outs, seeds, strict=True)
     ]
@@ -266,7 +268,8 @@ def _why_no_graph() -> str:
         reason += f", or it went through an op without a gradient, as {cut!r}, applied last, is"
     return (
         f"{reason}; call .requires_grad_() on the inputs first (for the gradient of a gradient: "
-        "pass create_graph=True when computing the first)"
+        "pass create_graph=True when computing the first; a first gradient that is constant, as "
+        "that of 2 x is, has no graph even so)"
     )
 
 
@@ -306,4 +309,4 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
         )
     if t.dtype != output.dtype:
         t = t.astype(output.dtype)
-    return t if graph else t.data
+    return t if graph else t._data

@@ -143,7 +143,7 @@ def _fill(node: Node, slots: list[Any], graph: bool) -> tuple[Any, ...]:
     from .tensor import make
 
     some = next(s for s in slots if s is not None)
-    xp = device_of(some.data if graph else some).xp
+    xp = device_of(some._data if graph else some).xp
     out = []
     for slot, shape, dtype in zip(slots, node.shape, node.dtype, strict=True):
         if slot is None and dtype.kind == "f":

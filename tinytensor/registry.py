@@ -188,7 +188,7 @@ class Op:
         usual = True  # all operands are float32
         for arg in args:
             if isinstance(arg, Tensor):
-                array = arg.data
+                array = arg._data
                 if type(array) is not kind:
                     if kind is not None:
                         raise mixed_devices(self, args)
@@ -251,15 +251,15 @@ class Op:
             outs = tuple(make(r) for r in results)
             if recording:
                 # an output that is kept: a later write to it must be noticed too
-                kept = [next((o.version for o in outs if o.data is e), None) for e in extras]
+                kept = [next((o.version for o in outs if o._data is e), None) for e in extras]
                 node = self._record(
                     state, settings, args, parents, meta, tracked, arrays, extras, None, kept
                 )
                 node.shape = tuple(r.shape for r in results)
                 node.dtype = tuple(r.dtype for r in results)
                 for i, out in enumerate(outs):
-                    if out.data.dtype.kind == "f":
-                        out.node = pick(node, i, out.data)
+                    if out._data.dtype.kind == "f":
+                        out.node = pick(node, i, out._data)
                         out.tracked = True
             if self.view:
                 for out in outs:
@@ -325,7 +325,7 @@ class Op:
         node.consts = None
         for i in plan.constants:
             arg = args[i]
-            if arg is not None and (not isinstance(arg, Tensor) or arg.data.size <= SMALL):
+            if arg is not None and (not isinstance(arg, Tensor) or arg._data.size <= SMALL):
                 node.consts = node.consts or {}
                 node.consts[i] = Seen(arg) if isinstance(arg, Tensor) else arg
         saved: list[Any] = []
@@ -339,7 +339,7 @@ class Op:
             else:
                 versions.append(None)
         if out is not None and self._keeps_out:
-            saved.append(out.data)
+            saved.append(out._data)
             versions.append((out.version, out.version.count))
         if extras:
             saved += extras
@@ -376,7 +376,7 @@ def share_version(view: Tensor, source: Tensor) -> None:
 
     A reshape of a transposed array is a copy, with a counter of its own.
     """
-    a, b = view.data, source.data
+    a, b = view._data, source._data
     if a is b or a.base is b or device_of(a).xp.may_share_memory(a, b):
         share(view, source)
 

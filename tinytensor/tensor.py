@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -28,20 +29,24 @@ class Tensor(Operators, NumpyProtocols):
     Make one with :func:`tinytensor.tensor` or a creation function such as ``tt.zeros``.
 
     Attributes:
-        data: the array (`numpy.ndarray`, or `cupy.ndarray` on a GPU). Writing into it by hand
-            (``t.data[...] = v``) is invisible to the engine; call :meth:`bump_version` after.
+        data: the array (`numpy.ndarray`, or `cupy.ndarray` on a GPU), outside of any graph. It may
+            be written to (``t.data[...] = v``), but the engine does not see that: between forward
+            and backward it makes the gradient wrong without a word. Write with ``t[...] = v`` under
+            ``tt.no_grad()``, call :meth:`bump_version` after, or let ``tt.detect_anomaly()`` look
+            for such writes. ``t.data = array`` and ``t.data += array`` are seen: see
+            :func:`tinytensor.inplace.assign`.
         grad: gradient accumulated by ``backward``, a Tensor of the same shape and dtype, or None.
         node: the graph node that made it; None for a leaf or outside any graph.
         name: label in pictures of the graph.
     """
 
     __slots__ = (
-        "data", "_grad", "tracked", "node", "version", "_name", "holder", "hooks",
+        "_data", "_grad", "tracked", "node", "version", "_name", "holder", "hooks",
         "__weakref__",
     )  # fmt: skip
     __hash__ = object.__hash__
 
-    data: Any
+    _data: Any
     _grad: Tensor | None
     hooks: dict[Any, Callable[..., Any]] | None
     tracked: bool
@@ -56,7 +61,7 @@ class Tensor(Operators, NumpyProtocols):
         device: str | Device | None = None,
         name: str | None = None,
     ):
-        self.data = as_array(data, dtype, device)
+        self._data = as_array(data, dtype, device)
         self._grad = self.hooks = None
         self.node = None
         self.version = Version()
@@ -65,39 +70,42 @@ class Tensor(Operators, NumpyProtocols):
         if requires_grad:
             self.requires_grad_()
 
+    #: the getter is not a Python function, which would take twice as long
+    data = property(attrgetter("_data"), inplace.assign)
+
     # -- what it is ---------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""
-        shape: tuple[int, ...] = self.data.shape
+        shape: tuple[int, ...] = self._data.shape
         return shape
 
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return int(self.data.ndim)
+        return int(self._data.ndim)
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return int(self.data.size)
+        return int(self._data.size)
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """NumPy dtype of the elements."""
-        dtype: np.dtype[Any] = self.data.dtype
+        dtype: np.dtype[Any] = self._data.dtype
         return dtype
 
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
-        return int(self.data.nbytes)
+        return int(self._data.nbytes)
 
     @property
     def device(self) -> Device:
         """Where the array lives."""
-        return BY_TYPE.get(type(self.data)) or device_of(self.data)
+        return BY_TYPE.get(type(self._data)) or device_of(self._data)
 
     @property
     def is_leaf(self) -> bool:
@@ -183,14 +191,14 @@ class Tensor(Operators, NumpyProtocols):
         elif before is None:
             self._grad = make(g if owned else g.copy())
         elif before.node is not None:
-            self._grad = make(before.data + g)
+            self._grad = make(before._data + g)
         else:
-            before.data += g
+            before._data += g
             before.version.bump()
 
     def detach(self) -> Tensor:
         """The same memory outside the graph."""
-        out = make(self.data)
+        out = make(self._data)
         share(out, self)
         return out
 
@@ -200,7 +208,7 @@ class Tensor(Operators, NumpyProtocols):
         Raises:
             TypeError: integer or boolean tensors cannot have gradients.
         """
-        if requires_grad and self.data.dtype.kind != "f":
+        if requires_grad and self._data.dtype.kind != "f":
             raise TypeError(
                 "requires_grad: only floating-point tensors can have gradients, this one is "
                 f"{self.dtype}; convert it with .astype('float32')"
@@ -335,7 +343,7 @@ class Tensor(Operators, NumpyProtocols):
                 inplace.check_recordable(self, what, instead)
                 inplace.set_at(self, where, value)
                 return
-            self.data[where] = value.data if isinstance(value, Tensor) else value
+            self._data[where] = value._data if isinstance(value, Tensor) else value
         except ValueError as error:
             raise ValueError(
                 f"{what}: a value of shape {getattr(value, 'shape', ())} and dtype "
@@ -367,7 +375,7 @@ class Tensor(Operators, NumpyProtocols):
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self.node is not None:
             raise RuntimeError("deepcopy: only leaf tensors can be copied; use .detach() first")
-        out = make(self.data.copy(), kind=type(self))
+        out = make(self._data.copy(), kind=type(self))
         memo[id(self)] = out
         out.tracked = self.tracked
         out._name = self._name
@@ -409,7 +417,7 @@ class Tensor(Operators, NumpyProtocols):
 def make(array: Any, node: Any = None, kind: type[Tensor] = Tensor) -> Tensor:
     """A tensor around an existing array (no copy, no checks); ``node`` puts it into a graph."""
     out = kind.__new__(kind)
-    out.data = array
+    out._data = array
     out._grad = out.hooks = None
     out.node = node
     out.tracked = node is not None

@@ -163,12 +163,12 @@ class Optimizer:
     def _step(
         self, p: Tensor, state: list[Any], numbers: dict[str, Any], part: slice | None
     ) -> None:
-        data, g = p.data, p._grad.data  # type: ignore[union-attr]
+        data, g = p._data, p._grad._data  # type: ignore[union-attr]
         if g.shape != data.shape:
             raise ValueError(f"grad: expected the parameter's shape {p.shape}, got {g.shape}")
         xp = device_of(data).xp
         if not data.flags.c_contiguous:
-            data = p.data = xp.ascontiguousarray(data)
+            data = p._data = xp.ascontiguousarray(data)
         size = data.size
         piece = min(PIECE, size) if xp is np else size  # a GPU wants few large launches
         if size <= piece and part is None:

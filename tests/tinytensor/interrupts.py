@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import itertools
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType
@@ -21,11 +22,22 @@ _PACKAGE = str(Path(tt.__file__).parent)
 
 @functools.cache
 def _points(code: CodeType) -> frozenset[int]:
-    """Offsets of the instructions at whose end signals are looked for."""
+    """Offsets of the instructions at whose end signals are looked for.
+
+    Without those that end a ``try``: a signal is still inside it, what is raised before the next
+    instruction would not be.
+    """
+    tries = dis._parse_exception_table(code)  # type: ignore[attr-defined]
+
+    def handler(offset: int) -> int | None:
+        return next((t.target for t in tries if t.start <= offset < t.end), None)
+
+    found = dis.get_instructions(code)
     return frozenset(
         i.offset
-        for i in dis.get_instructions(code)
-        if i.opname.startswith(("RESUME", "CALL")) or "JUMP_BACKWARD" in i.opname
+        for i, after in itertools.pairwise(found)
+        if (i.opname.startswith(("RESUME", "CALL")) or "JUMP_BACKWARD" in i.opname)
+        and handler(i.offset) == handler(after.offset)
     )
 
 
