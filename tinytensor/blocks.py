@@ -2,9 +2,10 @@
 
 Python looks for Ctrl-C before the first line of every Python function, ``__exit__`` included: a
 KeyboardInterrupt raised there would end the block with nothing undone, and recording, say, would
-stay off for the rest of the program. Here each ``with`` makes a :class:`Block`, and what ends it is
-held by the ``with`` statement alone. It is called on the way out; where an interrupt was faster it
-is let go uncalled, and ends the block as it is freed. Both may happen: ending twice is ending once.
+stay off for the rest of the program. Here each ``with`` makes a :class:`Block`, which runs as long
+as its token is alive, and the token hangs on what is called at the end, which the ``with`` statement
+alone has. Called or, where an interrupt was faster, let go uncalled: the token is gone, and a weak
+reference to it sees to what is left to do.
 
 So a manager is entered as often as one likes, one inside another and in several threads, for what
 a block changes is written down in the block. And settings are not put back but looked up: of the
@@ -14,6 +15,7 @@ blocks around it are left (a generator that waits inside one may be closed at an
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -40,21 +42,40 @@ class Manager:
         """Undo the change. It may be called again if it is interrupted, and then has to go on."""
 
 
+class _Token:
+    """Who holds it can end the block that it belongs to."""
+
+    __slots__ = ("__weakref__",)
+
+
+#: a reference to nothing
+_NOBODY = weakref.ref(_Token())
+
+
 class Block:
     """One ``with``, from where it is entered to where it is left.
 
     Attributes:
         manager: what stood behind ``with``.
-        running: whether it is entered and not left.
+        token: what has to be alive while the block runs; the ``with`` statement has it, or this
+            block itself where it was entered by hand.
+        held: called, it returns the token while the block runs, and else None.
         note: what the manager wrote down, for example what it has to put back.
     """
 
-    __slots__ = ("manager", "running", "note")
+    __slots__ = ("manager", "token", "held", "note", "_reference")
 
     def __init__(self, manager: Any, note: Any = None):
         self.manager = manager
-        self.running = False
         self.note = note
+        self.token: _Token | None = _Token()
+        self._reference = weakref.ref(self.token, self.leave)
+        self.held = _NOBODY
+
+    @property
+    def running(self) -> bool:
+        """Whether it is entered and not left."""
+        return self.held() is not None
 
     def enter(self) -> Any:
         """Begin, as the innermost block of this thread."""
@@ -62,7 +83,7 @@ class Block:
         state.looked_up, self.note = self.note, None
         self.manager._check(state)
         try:
-            self.running = True
+            self.held = self._reference
             for name in self.manager.lists:
                 around = [block for block in getattr(state, name) if block.running]
                 setattr(state, name, (*around, self))
@@ -71,21 +92,12 @@ class Block:
             self.leave()
             raise
 
-    def leave(self, *error: object) -> None:
-        """End, unless it has ended. An error goes on."""
-        if self.running:
+    def leave(self, *_: object) -> None:
+        """End, unless it has ended. An error that ends it goes on."""
+        if self.held is not _NOBODY:
             self.manager._leave(self)
-            self.running = False
-
-
-class _Freed:
-    """Ends a block when it is freed."""
-
-    block: Block | None = None  # until it is told, for it can be freed before
-
-    def __del__(self) -> None:
-        if self.block is not None:
-            self.block.leave()
+            self.held = self._reference = _NOBODY
+            self.token = None
 
 
 class _Method:
@@ -113,9 +125,8 @@ def _exit_of(manager: Any) -> Callable[..., Any]:
     state = local.state
     block = state.looked_up
     if block is not None and block.manager is manager:
-        leave = partial(block.leave)  # an object that nobody else has, in no frame of a traceback
-        leave.freed = freed = _Freed()  # type: ignore[attr-defined]
-        freed.block = block
+        leave = partial(block.leave)
+        leave.token, block.token = block.token, None  # type: ignore[attr-defined]
         return leave
     for block in reversed(getattr(state, manager.lists[0])):  # called by hand: the last one entered
         if block.running and block.manager is manager:

@@ -186,7 +186,7 @@ def is_recording(state: ThreadState) -> bool:
     """
     blocks = state.recording
     while blocks:
-        if blocks[-1].running:
+        if blocks[-1].held() is not None:
             return blocks[-1].note  # type: ignore[no-any-return]
         blocks = state.recording = blocks[:-1]  # left since
     return True
@@ -205,7 +205,7 @@ def recording_on(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 def _endless(enabled: bool) -> Block:
     block = Block(_Recording("set_grad_enabled", enabled), note=enabled)
-    block.running = True
+    block.held = block._reference
     return block
 
 

@@ -160,7 +160,10 @@ class _Running:
     def __init__(self, op: Op, back: bool):
         self.op, self.back = op, back
         self.profiles = _here.profiles
-        self.inner = 0
+        self.inner = self.began = self.ended = 0
+
+    def begin(self) -> None:
+        """The work begins."""
         _wait()
         _here.running.append(self)
         self.began = self.ended = time.perf_counter_ns()
@@ -173,9 +176,11 @@ class _Running:
 
     def fail(self) -> None:
         """It raised: not counted, but its time is not that of the op around it either."""
-        _here.running.pop()
-        if _here.running:
-            _here.running[-1].inner += time.perf_counter_ns() - self.began
+        running = _here.running
+        if self in running:
+            del running[running.index(self) :]
+            if running:
+                running[-1].inner += time.perf_counter_ns() - self.began
 
     def count(self, where: Scope | None, size: int, products: dict[Product, int]) -> None:
         """Tell the profiles, those that were running all the while."""
@@ -231,6 +236,7 @@ def _timed_call(self: Op, *args: Any, **kwargs: Any) -> Any:
         return call(self, *args, **kwargs)
     now = _Running(self, back=False)
     try:
+        now.begin()
         out = call(self, *args, **kwargs)
         now.end()
     except BaseException:
@@ -257,6 +263,7 @@ def _timed_pull_back(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bo
         return results
     now = _Running(node.op, back=True)
     try:
+        now.begin()
         results = pull_back(node, g, graph)
         now.end()
     except BaseException:
