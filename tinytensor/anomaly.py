@@ -79,7 +79,7 @@ def check_unchanged(node: Any) -> None:
 
 def _of_leaf(node: Any, key: str) -> Any:
     """The array of an operand that is a leaf, if that is what was kept (float16 is widened)."""
-    leaf = node.parents[node.op.inputs.index(key)] if key in node.op.inputs else None
+    leaf: Any = node.parents[node.op.inputs.index(key)] if key in node.op.inputs else None
     return leaf.data if hasattr(leaf, "requires_grad") and leaf.dtype != F16 else None
 
 

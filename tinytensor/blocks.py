@@ -3,8 +3,8 @@
 Python looks for Ctrl-C before the first line of every Python function, ``__exit__`` included: a
 KeyboardInterrupt raised there would end the block with nothing undone, and recording, say, would
 stay off for the rest of the program. Here each ``with`` makes a :class:`Block`, which runs as long
-as its token is alive, and the token hangs on what is called at the end, which the ``with`` statement
-alone has. Called or, where an interrupt was faster, let go uncalled: the token is gone, and a weak
+as its token is alive, and the token hangs on what is called at the end, which the statement alone
+has. Called or, where an interrupt was faster, let go uncalled: the token is gone, and a weak
 reference to it sees to what is left to do.
 
 So a manager is entered as often as one likes, one inside another and in several threads, for what
@@ -21,25 +21,6 @@ from functools import partial
 from typing import Any
 
 from .thread_state import ThreadState, local
-
-
-class Manager:
-    """Base of the context managers.
-
-    Attributes:
-        lists: the lists of :class:`~.thread_state.ThreadState` on which its blocks stand.
-    """
-
-    lists: tuple[str, ...] = ("others",)
-
-    def _check(self, state: ThreadState) -> None:
-        """Raise what forbids to enter, before anything is changed."""
-
-    def _enter(self, block: Block) -> Any:
-        """Make the change, and return what follows ``as``."""
-
-    def _leave(self, block: Block) -> None:
-        """Undo the change. It may be called again if it is interrupted, and then has to go on."""
 
 
 class _Token:
@@ -107,7 +88,7 @@ class _Method:
     def __init__(self, of: Callable[[Any], Callable[..., Any]]):
         self._of = of
 
-    def __get__(self, manager: Any, kind: type) -> Callable[..., Any]:
+    def __get__(self, manager: Any, kind: type | None = None) -> Callable[..., Any]:
         return self if manager is None else self._of(manager)
 
     def __call__(self, manager: Any, *error: object) -> Any:
@@ -130,12 +111,29 @@ def _exit_of(manager: Any) -> Callable[..., Any]:
         return leave
     for block in reversed(getattr(state, manager.lists[0])):  # called by hand: the last one entered
         if block.running and block.manager is manager:
-            return block.leave  # type: ignore[no-any-return]
+            return block.leave
     raise RuntimeError(f"{type(manager).__name__}: left in a thread that has not entered it")
 
 
-Manager.__enter__ = _Method(_enter_of)  # type: ignore[attr-defined]
-Manager.__exit__ = _Method(_exit_of)  # type: ignore[attr-defined]
+class Manager:
+    """Base of the context managers.
+
+    Attributes:
+        lists: the lists of :class:`~.thread_state.ThreadState` on which its blocks stand.
+    """
+
+    lists: tuple[str, ...] = ("others",)
+    __enter__ = _Method(_enter_of)
+    __exit__ = _Method(_exit_of)
+
+    def _check(self, state: ThreadState) -> None:
+        """Raise what forbids to enter, before anything is changed."""
+
+    def _enter(self, block: Block) -> Any:
+        """Make the change, and return what follows ``as``."""
+
+    def _leave(self, block: Block) -> None:
+        """Undo the change. It may be called again if it is interrupted, and then has to go on."""
 
 
 def innermost(blocks: tuple[Block, ...]) -> Any:

@@ -102,7 +102,7 @@ class CustomOp(Op):
                 break
         if not found:
             raise ValueError(
-                f"check: op {self.name!r} has no samples, and forward accepted none that were drawn "
+                f"check: op {self.name!r} has no samples, and forward accepted none of those drawn "
                 f"({why}): pass some, as {self.name}.check(tt.Sample(array, ...)), or define them "
                 "with custom_op(samples=...)"
             )

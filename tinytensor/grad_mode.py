@@ -27,7 +27,7 @@ class Mode(Manager):
 
     def __call__(self, func: F) -> F:
         if isinstance(func, (staticmethod, classmethod)):
-            return type(func)(self(func.__func__))  # type: ignore[return-value]
+            return type(func)(self(func.__func__))
         if inspect.isclass(func):
             raise TypeError(
                 f"{self.name}: expected a function to decorate, got the class {func.__name__}; "
@@ -176,7 +176,7 @@ def is_grad_enabled() -> bool:
     return is_recording(local.state)
 
 
-# ---- for the engine, which asks and switches without a ``with`` -----------------------------------
+# ---- for the engine, which asks and switches without a ``with`` ----------------------------------
 
 
 def is_recording(state: ThreadState) -> bool:
@@ -187,7 +187,7 @@ def is_recording(state: ThreadState) -> bool:
     blocks = state.recording
     while blocks:
         if blocks[-1].held() is not None:
-            return blocks[-1].note  # type: ignore[no-any-return]
+            return blocks[-1].note
         blocks = state.recording = blocks[:-1]  # left since
     return True
 

@@ -82,8 +82,8 @@ class NumpyProtocols:
         out = kwargs.get("out", ())
         if any(isinstance(x, NumpyProtocols) for x in out):
             raise TypeError(
-                f"np.{name} with out=: expected an array to write to, got a tensor; use t.copy_(...) "
-                "under tt.no_grad()"
+                f"np.{name} with out=: expected an array to write to, got a tensor; use "
+                "t.copy_(...) under tt.no_grad()"
             )
         if out and all(x.device.xp is np for x in given) and not is_recording(local.state):
             given = [x.detach() for x in given]  # w.data -= lr * x, where no graph is wanted

@@ -113,8 +113,8 @@ def _changed(node: Node) -> str:
     )
     times = version.count - count
     return (
-        f"backward through {node.op.name!r}: {described(node, name)} was saved for the gradient and "
-        f"then changed in place {'once' if times == 1 else f'{times} times'}, last"
+        f"backward through {node.op.name!r}: {described(node, name)} was saved for the gradient "
+        f"and then changed in place {'once' if times == 1 else f'{times} times'}, last"
         f"{place(version.where)}; compute on a copy (x = x + 1 instead of x += 1), or change it "
         "after backward"
     )

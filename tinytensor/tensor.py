@@ -52,6 +52,7 @@ class Tensor(Operators, NumpyProtocols):
     tracked: bool
     node: Node | None
     version: Version
+    holder: object | None
 
     def __init__(
         self,

@@ -11,8 +11,8 @@ import functools
 import itertools
 import sys
 from collections.abc import Callable
-from types import CodeType, FrameType, FunctionType
 from pathlib import Path
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import tinytensor as tt
@@ -42,7 +42,7 @@ def _points(code: CodeType) -> frozenset[int]:
 
 
 class _Interrupt:
-    """Raises at the point of this number, counted from 0, in code of the package or of this file."""
+    """Raises at the point of this number, from 0 on, in code of the package or of this file."""
 
     def __init__(self, number: int, file: str):
         self.left, self.file = number, file

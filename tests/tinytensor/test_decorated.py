@@ -1,4 +1,4 @@
-"""Modes as decorators: of functions, methods, generators, coroutines and asynchronous generators."""
+"""Modes as decorators: of functions, methods, generators, coroutines, asynchronous generators."""
 
 from __future__ import annotations
 
