@@ -219,11 +219,9 @@ class Op:
         if not usual and self.wide and any_half(arrays):
             arrays, narrow = widen(arrays)
         state = local.state
-        recording = False
-        if True in tracked and (not state.recording or is_recording(state)):
-            recording = self.differentiable
-            if not recording:
-                state.cut = self.name
+        recording = True in tracked and (not state.recording or is_recording(state))
+        if recording and not self.differentiable:
+            recording, state.cut = False, self.name
         try:
             if self.asks:
                 result = self.forward(device.xp, *arrays, **settings, recording=recording)
