@@ -40,8 +40,7 @@ def precision(steps: int) -> None:
     losses = {}
     for dtype in ("float32", "float64"):
         model = ours.gpt_model(setting)
-        for p in model.parameters():
-            p.data = p.data.astype(dtype)
+        model.to(dtype)
         random.manual_seed(1)
         data = TokenStream(tokenizer.encode(text), setting.block)
         step = ours.language_model(model, partial(data.batch, setting.batch))

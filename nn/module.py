@@ -17,11 +17,11 @@ Tied weights
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ..blocks import Block, Manager
 from ..creation import zeros_like
 from ..hints import attribute_missing
 from ..hooks import RemovableHandle
@@ -403,13 +403,16 @@ class Module:
         return describe(self)
 
 
-@contextmanager
-def evaluating(module: Module) -> Iterator[None]:
+class evaluating(Manager):
     """``with evaluating(model):`` evaluation mode inside, each module's own mode again after."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part, mode in modes:
+
+    def __init__(self, module: Module):
+        self.module = module
+
+    def _enter(self, block: Block) -> None:
+        block.note = [(part, part.training) for part in self.module.modules()]
+        self.module.eval()
+
+    def _leave(self, block: Block) -> None:
+        for part, mode in block.note or ():
             part.training = mode

@@ -28,7 +28,7 @@ def move(module: Module, targets: tuple[Any, ...]) -> None:
             if moved.dtype != tensor.dtype and not np.issubdtype(tensor.dtype, np.floating):
                 continue
             grad = tensor.grad
-            tensor.data = moved.data
+            tensor._data = moved._data
             tensor.bump_version()
             if grad is not None:
                 tensor.grad = grad.detach().to(target)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .anomaly import check_finite
-from .grad_mode import enable_grad, no_grad
+from .anomaly import check_finite, check_unchanged, is_watching
+from .grad_mode import OFF, recording_on
 from .graph import Node
 from .hints import missing
 from .hooks import run_hooks
@@ -26,6 +26,35 @@ if TYPE_CHECKING:
 
 _age = attrgetter("seq")
 
+#: ``state.cut`` after a gradient that has no graph although one was asked for
+CONSTANT = "the gradient that was computed last"
+
+
+def run_backward(
+    outputs: Sequence[Tensor],
+    cotangents: Sequence[Any],
+    targets: Sequence[Tensor] | None,
+    retain_graph: bool,
+    create_graph: bool,
+) -> list[Any]:
+    """:func:`backward`, recording or not as ``create_graph`` says.
+
+    No ``with``: nothing is called between the two settings and their ``try``, nor in ``finally``,
+    so that Ctrl-C cannot come in between (see blocks.py), and it takes less time.
+    """
+    state = local.state
+    outer = state.recording
+    state.recording = recording_on(outer) if create_graph else (*outer, OFF)
+    try:
+        results = backward(outputs, cotangents, targets, retain_graph, create_graph)
+        # copies: a sum hands the same array to both operands, and that of grad_outputs at that
+        copies = [None if r is None else r.copy() for r in results] if targets is not None else []
+    finally:
+        state.recording = outer
+    constant = create_graph and any(r is not None and not r.tracked for r in results)
+    state.cut = CONSTANT if constant else None
+    return copies
+
 
 def backward(
     outputs: Sequence[Tensor],
@@ -34,7 +63,7 @@ def backward(
     retain_graph: bool = False,
     create_graph: bool = False,
 ) -> list[Any]:
-    """Walk the graph back from ``outputs``.
+    """Walk the graph back from ``outputs``, in the recording mode of the caller.
 
     Args:
         outputs: tensors inside a graph.
@@ -43,6 +72,9 @@ def backward(
             tensors are walked, and their gradients are returned (None where none flowed).
         retain_graph: keep the saved arrays, so that the graph can be walked again.
         create_graph: run on Tensors, so that the gradients have a graph of their own.
+
+    Returns:
+        The gradients: those of the targets, or what was added to the leaves'.
     """
     grads: dict[Any, Any] = {}  # node or leaf tensor -> gradient so far
     owned: set[Any] = set()  # those whose array nobody else can hold
@@ -76,7 +108,7 @@ def backward(
         wanted = {t if t.node is None else t.node for t in targets}
         on_path = _paths_to(order, wanted)
     found: dict[Any, Any] = {}
-    watched = local.state.anomaly
+    watched = is_watching(local.state)
 
     while order:
         node = order.pop()
@@ -92,12 +124,14 @@ def backward(
             if not any(p in on_path for p in node.parents if p is not None):
                 continue
         if node.value is not None:
-            node.grad = g.data if create_graph else g
+            node.grad = g._data if create_graph else g
         if node.op.name == "output":
             above = node.parents[0]
             slots = grads.setdefault(above, [None] * len(above.shape))
             slots[node.params["index"]] = g
             continue
+        if watched:
+            check_unchanged(node)
         results = pull_back(node, g, create_graph)
         if watched:
             check_finite(node, g, results)
@@ -121,6 +155,7 @@ def backward(
         for key in {k for k in keys if k not in found and k in grads}:
             found[key] = run_hooks(key.hooks, grads[key], create_graph)
         return [found.get(k) for k in keys]
+    given = []
     for leaf in leaves.values():
         g = grads.get(leaf)
         if g is not None:
@@ -128,7 +163,8 @@ def backward(
             if leaf.hooks:
                 g, fresh = run_hooks(leaf.hooks, g, create_graph), False
             leaf.accumulate_grad(g, fresh, create_graph)
-    return []
+            given.append(g)
+    return given
 
 
 def collect(roots: Sequence[Node], leaves: dict[int, Tensor]) -> list[Node]:
@@ -192,21 +228,17 @@ def grad(
             raise ValueError(
                 f"inputs[{i}] (shape {x.shape}): expected a tensor with requires_grad=True"
             )
+    if allow_unused and local.state.cut is CONSTANT:  # depends on nothing, as a sum of it does
+        seeds = [s for o, s in zip(outs, seeds, strict=True) if o.tracked]
+        outs = [o for o in outs if o.tracked]
+        if not outs:
+            return (None,) * len(ins)
     cotangents = [
         cotangent(o, s, "grad_outputs", create_graph) for o, s in zip(outs, seeds, strict=True)
     ]
-    with enable_grad() if create_graph else no_grad():
-        results = backward(
-            outs,
-            cotangents,
-            ins,
-            create_graph if retain_graph is None else retain_graph,
-            create_graph,
-        )
-        # copies: a sum hands the same array to both operands, and that of grad_outputs at that
-        final = [
-            None if r is None else r.copy() if create_graph else make(r.copy()) for r in results
-        ]
+    keep = create_graph if retain_graph is None else retain_graph
+    results = run_backward(outs, cotangents, ins, keep, create_graph)
+    final = [r if r is None or create_graph else make(r) for r in results]
     for i, r in enumerate(final):
         if r is None and not allow_unused:
             raise ValueError(
@@ -235,6 +267,33 @@ def _tensors(argument: str, given: Any) -> list[Tensor]:
     return listed
 
 
+def _why_no_graph() -> str:
+    """The likely reason, for a message."""
+    from .custom import CUSTOM  # custom.py imports this file
+    from .registry import OPS
+
+    cut = local.state.cut
+    if cut is CONSTANT:
+        return (
+            f"{cut} with create_graph=True is constant, for it is that of a linear function (or of "
+            "one that is linear here), and what is computed from it alone has the gradient 0; pass "
+            "allow_unused=True to get None for it"
+        )
+    reason = (
+        "nothing it was computed from has requires_grad=True, or it was computed under no_grad() "
+        "or detached"
+    )
+    if cut in CUSTOM and cut not in OPS:
+        return f"op {cut!r} has no gradient rule; give it one by {cut}.vjp(...). Or {reason}"
+    if cut is not None:
+        reason += f", or it went through an op without a gradient, as {cut!r}, applied last, is"
+    return (
+        f"{reason}; call .requires_grad_() on the inputs first (for the gradient of a gradient: "
+        "pass create_graph=True when computing the first; a first gradient that is constant, as "
+        "that of 2 x is, has no graph even so)"
+    )
+
+
 def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
     """A checked gradient for ``output``: a raw array, or a Tensor where ``graph``."""
     if not output.tracked:
@@ -244,11 +303,7 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
                 f"{what} holds no floating-point numbers, and integers have no gradients; call it "
                 "on what was computed before argmax, a comparison or .astype made integers of it"
             )
-        raise RuntimeError(
-            f"{what} has no graph: nothing it was computed from has requires_grad=True, or it was "
-            "computed under no_grad() or detached; call .requires_grad_() on the inputs first (for "
-            "the gradient of a gradient: pass create_graph=True when computing the first)"
-        )
+        raise RuntimeError(f"{what} has no graph: {_why_no_graph()}")
     xp = output.device.xp
     if given is None:
         if output.size != 1:
@@ -275,7 +330,7 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
         )
     if t.dtype != output.dtype:
         t = t.astype(output.dtype)
-    return t if graph else t.data
+    return t if graph else t._data
 
 
 if not TYPE_CHECKING:  # which then knows what is missing

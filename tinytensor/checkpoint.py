@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from . import random, tree
-from .grad_mode import enable_grad
+from .blocks import Block, Manager
+from .grad_mode import enable_grad, is_recording
 from .graph import Dropped, Node
 from .tensor import Tensor, make
 from .thread_state import local
@@ -53,19 +54,32 @@ class _Segment:
                     f"backward could compute it again, last{place(version.where)}; give it a copy"
                 )
         state = local.state
-        outer, around, now = state.observers, state.scope, random.state()
-        random.set_state(self.random)
+        outer, around = state.observers, state.scope
         state.scope = self.scope  # in the modules of the first run
         state.observers = (self.collect,)  # after those that the call itself puts before it
         try:
-            with enable_grad():
+            with _random_state(self.random), enable_grad():
                 self.fn(*self.args, **self.kwargs)
         except BaseException:
-            self.again.clear()  # a later backward starts afresh
+            self.again = []  # a later backward starts afresh
             raise
         finally:
             state.observers, state.scope = outer, around
-            random.set_state(now)
+
+
+class _random_state(Manager):
+    """Random numbers as they were inside, and afterwards as they are."""
+
+    def __init__(self, states: dict[str, dict[str, Any]]):
+        self.states = states
+
+    def _enter(self, block: Block) -> None:
+        block.note = random.state()
+        random.set_state(self.states)
+
+    def _leave(self, block: Block) -> None:
+        if block.note is not None:
+            random.set_state(block.note)
 
 
 def _as_it_is_now(x: Any) -> Any:
@@ -132,7 +146,7 @@ def checkpoint(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if not callable(fn):
         raise TypeError(f"checkpoint: fn: expected a function, got {type(fn).__name__}")
     state = local.state
-    if not state.enabled:
+    if not is_recording(state):
         return fn(*args, **kwargs)
     segment = _Segment(fn, args, kwargs)
     outer = state.observers

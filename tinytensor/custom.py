@@ -11,10 +11,16 @@ import numpy as np
 from . import tree
 from .autograd import grad
 from .device import device_of
+from .grad_mode import no_grad
 from .gradcheck import gradcheck, gradgradcheck
 from .registry import OPS, Op
-from .samples import Sample
+from .samples import Draw, Sample
 from .tensor import Tensor, tensor
+
+#: shapes to draw operands of, in turn
+_SHAPES: list[list[tuple[int, ...]]] = [
+    [(3, 4)], [()], [(5,)], [(3, 4), (4,)], [(3, 4), (4, 2)], [(3, 3)], [(2, 3, 4)], [(2, 3, 4, 4)],
+]  # fmt: skip
 
 #: the user's ops by name
 CUSTOM: dict[str, CustomOp] = {}
@@ -26,6 +32,9 @@ class CustomOp(Op):
     def check(self, *samples: Sample) -> int:
         """Check the op on the given samples, or on those of its definition; returns how many.
 
+        Where there are none, some are drawn and printed: operands of equal and of other shapes, of
+        which those are taken that forward accepts, with every setting at its default.
+
         Checked are: the gradients against finite differences, first and second order (float64);
         that float32 gives the same numbers; that arrays in another memory order give
         the same; that forward writes into no operand and returns none, or a part of one, as its
@@ -34,15 +43,13 @@ class CustomOp(Op):
 
         Raises:
             AssertionError: one of these fails; the message says which, and for which sample.
-            ValueError: there are no samples, or none of them has a gradient to check (an op without
-                rules needs none).
+            ValueError: there are no samples and forward accepts none that were drawn, or none of
+                them has a gradient to check (an op without rules needs none).
         """
         chosen = list(samples) or self.samples()
         if not chosen:
-            raise ValueError(
-                f"check: op {self.name!r} has no samples: pass some, as {self.name}.check("
-                "tt.Sample(array, ...)), or define them with custom_op(samples=...)"
-            )
+            chosen = self._drawn()
+            print(f"check: op {self.name!r} has no samples of its own; drawn: {chosen}")
         with_gradient = 0
         for sample in chosen:
             try:
@@ -56,12 +63,50 @@ class CustomOp(Op):
                     with_gradient += self._check_gradients(sample)
             except AssertionError as error:
                 raise AssertionError(f"op {self.name!r}, {sample}: {error}") from error
+            except Exception as error:
+                error.add_note(f"(op {self.name!r}, {sample})")
+                raise
         if self.differentiable and not with_gradient:
             raise ValueError(
                 f"check: op {self.name!r}: no sample has a gradient to check: give one with "
                 "floating-point arrays that are not empty"
             )
         return len(chosen)
+
+    def _drawn(self) -> list[Sample]:
+        """Samples that forward accepts and gives finite numbers for: at most three.
+
+        Raises:
+            ValueError: there are none, or a setting has no default.
+        """
+        why = f"settings without a default: {', '.join(self.required)}" if self.required else ""
+        count = 2 if self.variadic else self.arity
+        found: list[Sample] = []
+        for shapes in _SHAPES if not self.required else ():
+            operands = [shapes[i % len(shapes)] for i in range(count)]
+            r = Draw(0)
+            for draw in (r, r.positive):  # a logarithm wants positive numbers
+                arrays = [draw(*shape) for shape in operands]
+                sample = Sample(arrays) if self.variadic else Sample(*arrays)
+                try:
+                    with no_grad(), np.errstate(all="ignore"):
+                        outs = _arrays(self(*_tensors(sample, np.float64)[0]))
+                except Exception as error:
+                    why = f"with the shapes {', '.join(map(str, operands))}: {error}"
+                    continue
+                if all(np.isfinite(out).all() for out in outs):
+                    found.append(sample)
+                    break
+                why = f"with the shapes {', '.join(map(str, operands))}: NaN or infinity"
+            if len(found) == 3:
+                break
+        if not found:
+            raise ValueError(
+                f"check: op {self.name!r} has no samples, and forward accepted none of those drawn "
+                f"({why}): pass some, as {self.name}.check(tt.Sample(array, ...)), or define them "
+                "with custom_op(samples=...)"
+            )
+        return found
 
     def _gives_floats(self, sample: Sample) -> bool:
         args, floats = _tensors(sample, np.float64)
@@ -151,7 +196,7 @@ def _tensors(
         if not isinstance(arg, np.ndarray):
             return arg
         x = tensor(arg.astype(dtype) if arg.dtype.kind == "f" else arg)
-        x.data = x.device.from_host(layout(x.device.to_host(x.data)))
+        x._data = x.device.from_host(layout(x.device.to_host(x.data)))
         if arg.dtype.kind == "f":
             floats.append(x)
         return x

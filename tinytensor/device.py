@@ -8,15 +8,17 @@ array, so nothing has to carry a device along, and arrays of two devices never m
 from __future__ import annotations
 
 import importlib
-import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from .blocks import Block, Manager, innermost
+from .thread_state import local
 
-class Device:
+
+class Device(Manager):
     """One kind of memory together with the array namespace that computes in it.
 
     Args:
@@ -35,6 +37,8 @@ class Device:
         with tt.device("cuda"):
             x = tt.zeros(2, 3)
     """
+
+    lists = ("devices",)
 
     def __init__(
         self,
@@ -73,12 +77,8 @@ class Device:
         if cuda is not None:
             cuda.get_current_stream().synchronize()
 
-    def __enter__(self) -> Device:
-        _defaults.stack.append(self)
+    def _enter(self, block: Block) -> Device:
         return self
-
-    def __exit__(self, *exc: object) -> None:
-        _defaults.stack.pop()
 
     def __repr__(self) -> str:
         return f"device({self.name!r})"
@@ -87,12 +87,6 @@ class Device:
         return device, (self.name,)
 
 
-class _Defaults(threading.local):
-    def __init__(self) -> None:
-        self.stack: list[Device] = []
-
-
-_defaults = _Defaults()
 _by_name: dict[str, Device] = {}
 #: array class -> device; read on every op
 BY_TYPE: dict[type, Device] = {}
@@ -128,11 +122,13 @@ def device(name: str | Device) -> Device:
 
 def default_device() -> Device:
     """The device on which new tensors are made: the innermost ``with tt.device(...)``."""
-    return _defaults.stack[-1] if _defaults.stack else _default[0]
+    dev: Device | None = innermost(local.state.devices)
+    return _default[0] if dev is None else dev
 
 
 def set_default_device(name: str | Device) -> None:
-    """Make ``name`` the default device of all threads outside any ``with tt.device(...)``."""
+    """Make ``name`` the default device of all threads outside any ``with tt.device(...)``; for a
+    thread inside such a block it counts once that is left."""
     _default[0] = device(name)
 
 

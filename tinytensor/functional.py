@@ -7,7 +7,6 @@ differentiable; on the outside they are plain tensors unless ``create_graph=True
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,23 +14,16 @@ import numpy as np
 
 from . import tree
 from .autograd import grad
+from .blocks import Block, Manager
 from .creation import zeros
 from .device import BY_TYPE
-from .grad_mode import enable_grad
+from .grad_mode import recording_on
 from .hints import missing
 from .operations import alias, stack, sum
 from .tensor import Tensor, tensor
+from .thread_state import ThreadState, local
 
 Nest = Any
-
-
-class _Depth(threading.local):
-    """How many of these functions are running around the present one."""
-
-    value = 0
-
-
-_depth = _Depth()
 
 
 class _Variables:
@@ -74,22 +66,24 @@ class _Variables:
         return tree.rebuild(self.args, [next(found) if wanted else None for wanted in self.places])
 
 
-class _running:
-    """Counts the functions of this file that are running, and records graphs inside."""
+class _running(Manager):
+    """The functions of this file that are running are counted, and record graphs inside."""
 
-    def __enter__(self) -> None:
-        self._recording = enable_grad()
-        self._recording.__enter__()
-        _depth.value += 1
+    lists = ("recording", "derivatives")
+    strict = False
 
-    def __exit__(self, *exc: object) -> None:
-        _depth.value -= 1
-        self._recording.__exit__(*exc)
+    def _check(self, state: ThreadState) -> None:
+        recording_on(state.recording)
+
+    def _enter(self, block: Block) -> None:
+        block.note = True
 
 
 def _keep_graph(create_graph: bool | None) -> bool:
     """Whether results are differentiable: asked for, or needed by a function around this one."""
-    return _depth.value > 1 if create_graph is None else create_graph
+    if create_graph is None:
+        return [block.running for block in local.state.derivatives].count(True) > 1
+    return create_graph
 
 
 def _plain(results: Nest, keep: bool) -> Nest:

@@ -4,126 +4,220 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from .thread_state import local
+from .blocks import Block, Manager
+from .thread_state import ThreadState, local
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Mode:
-    """Base of context managers that are decorators too: each call of the function decorated enters
-    one of its own, so that threads and recursion don't meet in it. A generator function runs inside
-    it wherever it continues, and what is between its steps outside.
+class Mode(Manager):
+    """Base of context managers that are decorators too: each call of the function decorated is a
+    block of its own. Generators, coroutines (``async def``) and asynchronous generators run inside
+    it wherever they go on, to their last ``finally``; what is between their steps is outside.
+
+    Attributes:
+        name: what it is called in messages.
     """
 
-    def again(self) -> Any:
-        """Another context manager like this one."""
-        return type(self)()
+    name: str
 
     def __call__(self, func: F) -> F:
-        if inspect.isgeneratorfunction(func):
-
-            @functools.wraps(func)
-            def steps(*args: Any, **kwargs: Any) -> Any:
-                generator, send, given = func(*args, **kwargs), "send", None
-                while True:
-                    try:
-                        with self.again():
-                            value = getattr(generator, send)(given)
-                    except StopIteration as end:
-                        return end.value
-                    try:
-                        send, given = "send", (yield value)
-                    except GeneratorExit:
-                        generator.close()
-                        raise
-                    except BaseException as error:
-                        send, given = "throw", error
-
-            return steps  # type: ignore[return-value]
+        if isinstance(func, (staticmethod, classmethod)):
+            return type(func)(self(func.__func__))
+        if inspect.isclass(func):
+            raise TypeError(
+                f"{self.name}: expected a function to decorate, got the class {func.__name__}; "
+                "decorate those of its methods that are meant, such as forward"
+            )
+        if not callable(func):
+            raise TypeError(f"{self.name}: expected a function to decorate, got {func!r}")
 
         @functools.wraps(func)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with self.again():
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self:
                 return func(*args, **kwargs)
 
-        return wrapped  # type: ignore[return-value]
+        @functools.wraps(func)
+        def generator(*args: Any, **kwargs: Any) -> Any:
+            return (yield from self._steps(func(*args, **kwargs)))
+
+        @functools.wraps(func)
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
+            return await self._steps(func(*args, **kwargs))
+
+        @functools.wraps(func)
+        async def async_generator(*args: Any, **kwargs: Any) -> Any:
+            inner = func(*args, **kwargs)
+            go_on, given = inner.asend, None
+            while True:
+                try:
+                    value = await self._steps(go_on(given))
+                except StopAsyncIteration:
+                    return
+                try:
+                    go_on, given = inner.asend, (yield value)
+                except GeneratorExit:
+                    await self._steps(inner.aclose())
+                    raise
+                except BaseException as error:
+                    go_on, given = inner.athrow, error
+
+        for kind, asked in (
+            (generator, inspect.isgeneratorfunction),
+            (coroutine, inspect.iscoroutinefunction),
+            (async_generator, inspect.isasyncgenfunction),
+        ):
+            if asked(func) or asked(getattr(func, "__call__", None)):  # noqa: B004 (an object's)
+                return kind  # type: ignore[return-value]
+        return call  # type: ignore[return-value]
+
+    @types.coroutine
+    def _steps(self, inner: Any) -> Generator[Any, Any, Any]:
+        """A generator, or what ``await`` runs, each step in a block."""
+        go_on, given = inner.send, None
+        while True:
+            try:
+                with self:
+                    value = go_on(given)
+            except StopIteration as end:
+                return end.value
+            try:
+                go_on, given = inner.send, (yield value)
+            except GeneratorExit:
+                with self:
+                    inner.close()
+                raise
+            except BaseException as error:
+                go_on, given = inner.throw, error
 
 
 class _Recording(Mode):
-    """Records inside, or does not; the setting is per thread and restored on leaving."""
+    """Records inside, or does not. ``strict``: nothing inside can turn recording on again."""
 
-    def __init__(self, enabled: bool):
-        self.enabled = enabled
-        self._outer: list[bool] = []
+    lists = ("recording",)
 
-    def __enter__(self) -> None:
-        state = local.state
-        if self.enabled and state.inference:
-            raise RuntimeError(
-                "enable_grad: inside tt.inference_mode() nothing can be recorded; use tt.no_grad() "
-                "around the code instead"
-            )
-        self._outer.append(state.enabled)
-        state.enabled = self.enabled
+    def __init__(self, name: str, enabled: bool, strict: bool = False):
+        self.name, self.enabled, self.strict = name, enabled, strict
 
-    def __exit__(self, *exc: object) -> None:
-        local.state.enabled = self._outer.pop()
+    def _check(self, state: ThreadState) -> None:
+        if self.enabled:
+            recording_on(state.recording)
 
-    def again(self) -> _Recording:
-        return _Recording(self.enabled)
+    def _enter(self, block: Block) -> None:
+        block.note = self.enabled
 
 
 class set_grad_enabled(_Recording):
-    """Record graphs from now on (True) or not (False), in this thread; as a context manager or
-    decorator only inside, and as it was before on leaving, also by an exception."""
+    """Record graphs from now on (True) or not (False), in this thread, until the block around ends;
+    as a context manager or decorator only inside, and as it was before on leaving.
+
+    The call itself switches. For a block :func:`no_grad` and :func:`enable_grad` are safer: Ctrl-C
+    between the call and the entering of its block leaves recording switched.
+    """
 
     def __init__(self, enabled: bool):
-        super().__init__(enabled)
-        self._before = local.state.enabled
-        super().__enter__()
+        if not isinstance(enabled, bool):
+            raise TypeError(f"set_grad_enabled: enabled: expected True or False, got {enabled!r}")
+        super().__init__("set_grad_enabled", enabled)
+        state = local.state
+        super()._check(state)
+        self._before: bool | None = is_recording(state)
+        _switch(state, enabled)
 
-    def __enter__(self) -> None:
-        """Nothing is left to do: it was switched when this was made."""
+    def _take_back(self) -> None:
+        """It turned out to be for a block, or for a function, only."""
+        if self._before is not None:
+            _switch(local.state, self._before)
+            self._before = None
+
+    def _check(self, state: ThreadState) -> None:
+        self._take_back()
+        super()._check(state)
 
     def __call__(self, func: F) -> F:
-        local.state.enabled = self._before  # a decorator switches when the function is called
+        self._take_back()
         return super().__call__(func)
 
 
 def no_grad(func: Any = None) -> Any:
-    """Inside ``with tt.no_grad():``, or under ``@tt.no_grad``, no graph is recorded."""
-    return _Recording(False) if func is None else _Recording(False)(func)
+    """Inside ``with tt.no_grad():``, or under ``@tt.no_grad``, no graph is recorded.
+
+    This holds for the thread that enters, and for nothing else: a thread started inside records
+    again, and inside an ``async def`` other tasks don't record while the block waits. (A decorated
+    ``async def`` switches only while it runs itself; so does a decorated generator.)
+    """
+    mode = _Recording("no_grad", False)
+    return mode if func is None else mode(func)
 
 
 def enable_grad(func: Any = None) -> Any:
     """Record graphs again inside a :func:`no_grad` block."""
-    return _Recording(True) if func is None else _Recording(True)(func)
+    mode = _Recording("enable_grad", True)
+    return mode if func is None else mode(func)
 
 
-class inference_mode(Mode):
+def inference_mode(func: Any = None) -> Any:
     """A stricter :func:`no_grad`, as context manager or decorator: inside it nothing can turn
     recording on again, so that code which must not build a graph is sure not to.
 
     Raises:
         RuntimeError: :func:`enable_grad` (or a gradient check) is entered inside.
     """
-
-    def __init__(self) -> None:
-        self._outer: list[tuple[bool, bool]] = []
-
-    def __enter__(self) -> None:
-        state = local.state
-        self._outer.append((state.enabled, state.inference))
-        state.enabled, state.inference = False, True
-
-    def __exit__(self, *exc: object) -> None:
-        state = local.state
-        state.enabled, state.inference = self._outer.pop()
+    mode = _Recording("inference_mode", False, strict=True)
+    return mode if func is None else mode(func)
 
 
 def is_grad_enabled() -> bool:
     """Whether ops on tensors that require gradients record a graph in this thread."""
-    return local.state.enabled
+    return is_recording(local.state)
+
+
+# ---- for the engine, which asks and switches without a ``with`` ----------------------------------
+
+
+def is_recording(state: ThreadState) -> bool:
+    """What the innermost block says that is still running; True where there is none.
+
+    The engine asks ``not state.recording or is_recording(state)``.
+    """
+    blocks = state.recording
+    while blocks:
+        if blocks[-1].held() is not None:
+            return blocks[-1].note
+        blocks = state.recording = blocks[:-1]  # left since
+    return True
+
+
+def recording_on(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """What to set ``state.recording`` to, where it is ``blocks``, to record; RuntimeError inside
+    inference_mode. ``(*blocks, OFF)`` is what to set it to not to."""
+    if any(block.running and block.manager.strict for block in blocks):
+        raise RuntimeError(
+            "enable_grad: inside tt.inference_mode() nothing can be recorded; use tt.no_grad() "
+            "around the code instead"
+        )
+    return (*blocks, _ON) if blocks else blocks
+
+
+def _endless(enabled: bool) -> Block:
+    block = Block(_Recording("set_grad_enabled", enabled), note=enabled)
+    block.held = block._reference
+    return block
+
+
+_ON, OFF = _endless(True), _endless(False)
+
+
+def _switch(state: ThreadState, enabled: bool) -> None:
+    """Change the innermost block that is running; or, without any, how the thread is by itself."""
+    is_recording(state)  # drops those that are not
+    blocks = state.recording
+    if blocks and blocks[-1] not in (_ON, OFF):
+        blocks[-1].note = enabled
+    else:
+        around = blocks[:-1]
+        state.recording = around if enabled and not around else (*around, _ON if enabled else OFF)

@@ -42,11 +42,12 @@ class Node:
         scope: the module call that made it. seq: creation order. name: given by the user.
         hooks: functions to call with the gradient of the output, by handle, or None.
         where: (file, line) of the user's code that made it, under ``detect_anomaly`` only.
+        sums: a checksum per kept array, as ``saved``, under ``detect_anomaly`` only.
     """
 
     __slots__ = (
         "op", "params", "parents", "consts", "in_meta", "needs", "saved", "versions", "shape",
-        "dtype", "value", "version", "grad", "scope", "seq", "name", "hooks", "where",
+        "dtype", "value", "version", "grad", "scope", "seq", "name", "hooks", "where", "sums",
         "__weakref__",
     )  # fmt: skip
 

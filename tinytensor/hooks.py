@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .blocks import Block, Manager
+
 if TYPE_CHECKING:
     from .graph import Node
     from .tensor import Tensor
@@ -17,7 +19,7 @@ _RETAIN = "retain"
 _next_key = itertools.count().__next__
 
 
-class RemovableHandle:
+class RemovableHandle(Manager):
     """What registering a hook returns: :meth:`remove` takes the hook out again.
 
     Also a context manager that removes the hook at the end of the ``with`` block.
@@ -32,10 +34,10 @@ class RemovableHandle:
         """Take the hook out; a second call does nothing."""
         self._hooks.pop(self._key, None)
 
-    def __enter__(self) -> RemovableHandle:
+    def _enter(self, block: Block) -> RemovableHandle:
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def _leave(self, block: Block) -> None:
         self.remove()
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from .device import BY_TYPE, device_of
 from .hooks import move_retained
-from .version import Version, is_shared, owns_array
+from .version import Version, is_shared, owns_array, share
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -28,6 +31,61 @@ def check_recordable(x: Tensor, what: str, instead: str) -> None:
             f"detach()), and the write would change it without a record; {instead}, or .copy() "
             "one of them first (for x[i] += y: x[i] = x[i] + y)"
         )
+
+
+def assign(x: Tensor, value: Any) -> None:
+    """``x.data = value``: let the tensor hold another array, of its shape, dtype and device.
+
+    Nothing is copied or recorded. It counts as a write: a backward that needs the old numbers
+    refuses. This is also the last step of ``x.data += array``, where value is the array itself.
+
+    Args:
+        value: an array; or a tensor that no recorded op made, whose memory is shared from then on.
+
+    Raises:
+        RuntimeError: a tensor inside a graph.
+        TypeError: neither array nor tensor; another dtype or device. ValueError: another shape.
+    """
+    from .tensor import Tensor
+
+    array = value
+    if isinstance(value, Tensor):
+        if value.node is not None:
+            raise RuntimeError(
+                f"data: expected an array or a tensor outside a graph, got the result of "
+                f"{value.node.op.name!r}, whose graph would be lost; use .detach(), or compute it "
+                "under tt.no_grad()"
+            )
+        array = value._data
+    elif isinstance(value, np.generic) and not x.ndim:  # what NumPy makes of 0-d arrays
+        array = np.asarray(value)
+    elif type(value) not in BY_TYPE and not isinstance(value, np.ndarray):
+        raise TypeError(
+            f"data: expected an array of shape {x.shape} and dtype {x.dtype}, or a tensor, got "
+            f"{type(value).__name__}; to write numbers into the tensor use x.copy_(...) or "
+            "x.fill_(...) under tt.no_grad()"
+        )
+    if device_of(array) is not x.device:
+        raise TypeError(
+            f"data: expected an array on {x.device.name!r}, got one on {device_of(array).name!r}; "
+            f"move it, or the tensor, with .to(...)"
+        )
+    if array.shape != x.shape:
+        raise ValueError(
+            f"data: expected shape {x.shape}, got {array.shape}; a tensor keeps its shape, and one "
+            "of another is a new tt.tensor(...)"
+        )
+    if array.dtype != x.dtype:
+        raise TypeError(
+            f"data: expected dtype {x.dtype}, got {array.dtype}; convert with "
+            f".astype('{x.dtype}') (a module changes its dtype by module.to(...))"
+        )
+    x.version.bump()
+    if array is not x._data:
+        x._data = array
+        x.version, x.holder = Version(), None
+        if isinstance(value, Tensor):
+            share(x, value)
 
 
 def set_at(x: Tensor, index: tuple[Any, ...], value: Any) -> None:
@@ -49,7 +107,7 @@ def set_at(x: Tensor, index: tuple[Any, ...], value: Any) -> None:
 def become(x: Tensor, out: Tensor) -> None:
     """Let ``x`` be ``out``, which was computed from it: array, node and a counter of its own."""
     move_retained(x.node, out.node)
-    x.data, x.node, x.tracked = out.data, out.node, out.tracked
+    x._data, x.node, x.tracked = out._data, out.node, out.tracked
     x.version = Version()
     if x.node is not None:
         x.node.version = x.version

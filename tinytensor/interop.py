@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from . import tree
+from .grad_mode import is_recording
+from .thread_state import local
 
 #: ufuncs that are the operators of ndarrays (`array + tensor`), and the ops that they are here
 _OPERATORS = {
@@ -38,9 +40,12 @@ class NumpyProtocols:
 
     __slots__ = ()
 
-    data: Any
     device: Any
     requires_grad: bool
+    detach: Any
+
+    @property
+    def data(self) -> Any: ...  # the tensor's own
 
     def numpy(self) -> np.ndarray:
         """The elements as a NumPy array: the same memory on the CPU, a copy from a GPU.
@@ -109,13 +114,23 @@ class NumpyProtocols:
         name = ufunc.__name__
         if method == "__call__" and name in _OPERATORS and not kwargs:
             return getattr(operations, _OPERATORS[name])(*inputs)
-        if kwargs.get("out"):
+        given = [x for x in inputs if isinstance(x, NumpyProtocols)]
+        out = kwargs.get("out", ())
+        if any(isinstance(x, NumpyProtocols) for x in out):
             raise TypeError(
-                f"np.{name} with out=: a NumPy array cannot take the result of a tensor; write "
-                "a = a + t instead of a += t, or use t.detach().numpy()"
+                f"np.{name} with out=: expected an array to write to, got a tensor; use "
+                "t.copy_(...) under tt.no_grad()"
             )
-        if any(isinstance(x, NumpyProtocols) and x.requires_grad for x in inputs):
-            raise TypeError(_advice(name if method == "__call__" else f"{name}.{method}"))
+        if out and all(x.device.xp is np for x in given) and not is_recording(local.state):
+            given = [x.detach() for x in given]  # w.data -= lr * x, where no graph is wanted
+            inputs = tuple(x.detach() if isinstance(x, NumpyProtocols) else x for x in inputs)
+        if any(x.requires_grad for x in given):
+            raise TypeError(
+                f"np.{name} with out=: a NumPy array cannot take the graph of a tensor; write "
+                "a = a + t instead of a += t, or use t.detach().numpy()"
+                if out
+                else _advice(name if method == "__call__" else f"{name}.{method}")
+            )
         return getattr(ufunc, method)(*(_plain(x) for x in inputs), **kwargs)
 
     def __array_function__(

@@ -72,6 +72,15 @@ class Kept:
         return op.forward(device_of(operands[0]).xp, *operands, **settings)
 
 
+def described(node: Node, key: str) -> str:
+    """How a message calls a kept array, with its shape."""
+    if key in node.op.inputs:
+        return f"its operand {key!r}, shape {node.in_meta[node.op.inputs.index(key)][0]},"
+    if key == "out" or node.op.outputs != 1:
+        return f"its output, shape {node.shape},"
+    return f"its {key!r}"
+
+
 #: attributes of every Kept
 _OWN = ["node", "needs", "graph"]
 

@@ -16,6 +16,7 @@ from .device import device_of
 from .dtypes import F16, F32
 from .grad_mode import enable_grad
 from .graph import Dropped, Node
+from .kept import described
 from .version import place
 
 if TYPE_CHECKING:
@@ -110,15 +111,10 @@ def _changed(node: Node) -> str:
         for key, version in zip(node.op.keys, node.versions, strict=True)
         if version is not None and version[0].count != version[1]
     )
-    inputs = node.op.inputs
-    if name in inputs:
-        what, shape = f"its operand {name!r}", node.in_meta[inputs.index(name)][0]
-    else:
-        what, shape = "its output", node.shape
     times = version.count - count
     return (
-        f"backward through {node.op.name!r}: {what}, shape {shape}, was saved for the gradient and "
-        f"then changed in place {'once' if times == 1 else f'{times} times'}, last"
+        f"backward through {node.op.name!r}: {described(node, name)} was saved for the gradient "
+        f"and then changed in place {'once' if times == 1 else f'{times} times'}, last"
         f"{place(version.where)}; compute on a copy (x = x + 1 instead of x += 1), or change it "
         "after backward"
     )
@@ -147,7 +143,7 @@ def _fill(node: Node, slots: list[Any], graph: bool) -> tuple[Any, ...]:
     from .tensor import make
 
     some = next(s for s in slots if s is not None)
-    xp = device_of(some.data if graph else some).xp
+    xp = device_of(some._data if graph else some).xp
     out = []
     for slot, shape, dtype in zip(slots, node.shape, node.dtype, strict=True):
         if slot is None and dtype.kind == "f":

@@ -36,9 +36,11 @@ from typing import Any
 
 import numpy as np
 
+from .anomaly import is_watching, note_application
 from .arguments import NUMBERS, bind, convert, explain, mixed_devices, numbers_as_tensors
 from .device import BY_TYPE, device_of
 from .dtypes import F16, F32, F64, any_half, narrow_to_operands, widen
+from .grad_mode import is_recording
 from .graph import SMALL, Node, Seen, next_seq
 from .kept import Kept, Plan, check_names, class_of, plan_for
 from .samples import Draw, Sample
@@ -191,7 +193,7 @@ class Op:
         usual = True  # all operands are float32
         for arg in args:
             if isinstance(arg, Tensor):
-                array = arg.data
+                array = arg._data
                 if type(array) is not kind:
                     if kind is not None:
                         raise mixed_devices(self, args)
@@ -222,7 +224,9 @@ class Op:
         if not usual and self.wide and any_half(arrays):
             arrays, narrow = widen(arrays)
         state = local.state
-        recording = state.enabled and self.differentiable and True in tracked
+        recording = True in tracked and (not state.recording or is_recording(state))
+        if recording and not self.differentiable:
+            recording, state.cut = False, self.name
         try:
             if self.asks:
                 result = self.forward(device.xp, *arrays, **settings, recording=recording)
@@ -250,14 +254,14 @@ class Op:
             outs = tuple(make(r) for r in results)
             if recording:
                 # an output that is kept: a later write to it must be noticed too
-                kept = [next((o.version for o in outs if o.data is e), None) for e in extras]
+                kept = [next((o.version for o in outs if o._data is e), None) for e in extras]
                 node = self._record(
                     state, settings, args, parents, meta, tracked, arrays, extras, None, kept
                 )
                 node.shape = tuple(r.shape for r in results)
                 node.dtype = tuple(r.dtype for r in results)
                 for i, out in enumerate(outs):
-                    if out.data.dtype.kind == "f":
+                    if out._data.dtype.kind == "f":
                         out.node = pick(node, i, out)
                         out.tracked = True
             if self.view:
@@ -325,7 +329,7 @@ class Op:
         node.consts = None
         for i in plan.constants:
             arg = args[i]
-            if arg is not None and (not isinstance(arg, Tensor) or arg.data.size <= SMALL):
+            if arg is not None and (not isinstance(arg, Tensor) or arg._data.size <= SMALL):
                 node.consts = node.consts or {}
                 node.consts[i] = Seen(arg) if isinstance(arg, Tensor) else arg
         saved: list[Any] = []
@@ -339,7 +343,7 @@ class Op:
             else:
                 versions.append(None)
         if out is not None and self._keeps_out:
-            saved.append(out.data)
+            saved.append(out._data)
             versions.append((out.version, out.version.count))
         if extras:
             saved += extras
@@ -349,6 +353,8 @@ class Op:
             saved[n] = versions[n] = None
         node.saved = tuple(saved)
         node.versions = tuple(versions)
+        if state.anomaly and is_watching(state):
+            note_application(node)
         for observe in state.observers:
             observe(node)
         return node
@@ -374,7 +380,7 @@ def share_version(view: Tensor, source: Tensor) -> None:
 
     A reshape of a transposed array is a copy, with a counter of its own.
     """
-    a, b = view.data, source.data
+    a, b = view._data, source._data
     if a is b or a.base is b or device_of(a).xp.may_share_memory(a, b):
         share(view, source)
 
@@ -418,7 +424,7 @@ OUTPUT = Op("output", _pick_forward, "x")
 
 def pick(node: Node, index: int, tensor: Tensor) -> Node:
     """The node for ``tensor``, output ``index`` of a multi-output node."""
-    array = tensor.data
+    array = tensor._data
     out = Node()
     out.op = OUTPUT
     out.params = {"index": index}

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from . import hooks as _hooks
 from .convert import DEFAULT_DTYPE, as_array, names_device
 from .device import BY_TYPE, Device, device, device_of
 from .dtypes import as_dtype
-from .grad_mode import enable_grad, no_grad
+from .grad_mode import is_recording
 from .graph import Node
 from .habits import check_unpacking, is_called
 from .hints import hint, of_function, of_setting
@@ -33,25 +34,30 @@ class Tensor(Operators, NumpyProtocols):
     Make one with :func:`tinytensor.tensor` or a creation function such as ``tt.zeros``.
 
     Attributes:
-        data: the array (`numpy.ndarray`, or `cupy.ndarray` on a GPU). Writing into it by hand
-            (``t.data[...] = v``) is invisible to the engine; call :meth:`bump_version` after.
+        data: the array (`numpy.ndarray`, or `cupy.ndarray` on a GPU), outside of any graph. It may
+            be written to (``t.data[...] = v``), but the engine does not see that: between forward
+            and backward it makes the gradient wrong without a word. Write with ``t[...] = v`` under
+            ``tt.no_grad()``, call :meth:`bump_version` after, or let ``tt.detect_anomaly()`` look
+            for such writes. ``t.data = array`` and ``t.data += array`` are seen: see
+            :func:`tinytensor.inplace.assign`.
         grad: gradient accumulated by ``backward``, a Tensor of the same shape and dtype, or None.
         node: the graph node that made it; None for a leaf or outside any graph.
         name: label in pictures of the graph.
     """
 
     __slots__ = (
-        "data", "_grad", "tracked", "node", "version", "_name", "holder", "hooks",
+        "_data", "_grad", "tracked", "node", "version", "_name", "holder", "hooks",
         "__weakref__",
     )  # fmt: skip
     __hash__ = object.__hash__
 
-    data: Any
+    _data: Any
     _grad: Tensor | None
     hooks: dict[Any, Callable[..., Any]] | None
     tracked: bool
     node: Node | None
     version: Version
+    holder: object | None
 
     def __init__(
         self,
@@ -61,7 +67,7 @@ class Tensor(Operators, NumpyProtocols):
         device: str | Device | None = None,
         name: str | None = None,
     ):
-        self.data = as_array(data, dtype, device)
+        self._data = as_array(data, dtype, device)
         self._grad = self.hooks = None
         self.node = None
         self.version = Version()
@@ -70,44 +76,47 @@ class Tensor(Operators, NumpyProtocols):
         if requires_grad:
             self.requires_grad_()
 
+    #: the getter is not a Python function, which would take twice as long
+    data = property(attrgetter("_data"), inplace.assign)
+
     # -- what it is ---------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""
-        shape: tuple[int, ...] = self.data.shape
+        shape: tuple[int, ...] = self._data.shape
         return shape
 
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return int(self.data.ndim)
+        return int(self._data.ndim)
 
     @property
     def size(self) -> int:
         """Number of elements."""
         if is_called(sys._getframe(1)):
             raise TypeError(
-                f"size: not a method here but the number of elements, {self.data.size}; use "
+                f"size: not a method here but the number of elements, {self._data.size}; use "
                 f"x.shape, which is {self.shape}, or x.shape[axis]"
             )
-        return int(self.data.size)
+        return int(self._data.size)
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """NumPy dtype of the elements."""
-        dtype: np.dtype[Any] = self.data.dtype
+        dtype: np.dtype[Any] = self._data.dtype
         return dtype
 
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
-        return int(self.data.nbytes)
+        return int(self._data.nbytes)
 
     @property
     def device(self) -> Device:
         """Where the array lives."""
-        return BY_TYPE.get(type(self.data)) or device_of(self.data)
+        return BY_TYPE.get(type(self._data)) or device_of(self._data)
 
     @property
     def is_leaf(self) -> bool:
@@ -181,8 +190,8 @@ class Tensor(Operators, NumpyProtocols):
                 earlier backward; a saved array was changed in place.
         """
         seed = autograd.cotangent(self, gradient, "gradient", create_graph)
-        with enable_grad() if create_graph else no_grad():
-            autograd.backward([self], [seed], None, retain_graph or create_graph, create_graph)
+        keep = retain_graph or create_graph
+        autograd.run_backward([self], [seed], None, keep, create_graph)
 
     def accumulate_grad(self, g: Any, owned: bool, graph: bool) -> None:
         """Add ``g`` to ``grad``: a raw array, ``owned`` if nobody else holds it, or a Tensor for a
@@ -192,15 +201,15 @@ class Tensor(Operators, NumpyProtocols):
             self._grad = g.copy() if graph else make(g if owned else g.copy())
             return
         if graph or before.node is not None:
-            self._grad = before + g if graph else make(before.data + g)
+            self._grad = before + g if graph else make(before._data + g)
             self._grad.version.count += 1  # as if written to: it is not that of one backward alone
         else:
-            before.data += g
+            before._data += g
             before.version.bump()
 
     def detach(self) -> Tensor:
         """The same memory outside the graph."""
-        out = make(self.data)
+        out = make(self._data)
         share(out, self)
         return out
 
@@ -210,7 +219,7 @@ class Tensor(Operators, NumpyProtocols):
         Raises:
             TypeError: integer or boolean tensors cannot have gradients.
         """
-        if requires_grad and self.data.dtype.kind != "f":
+        if requires_grad and self._data.dtype.kind != "f":
             raise TypeError(
                 "requires_grad: only floating-point tensors can have gradients, this one is "
                 f"{self.dtype}; convert it with .astype('float32')"
@@ -362,7 +371,7 @@ class Tensor(Operators, NumpyProtocols):
                 inplace.check_recordable(self, what, instead)
                 inplace.set_at(self, where, value)
                 return
-            self.data[where] = value.data if isinstance(value, Tensor) else value
+            self._data[where] = value._data if isinstance(value, Tensor) else value
         except ValueError as error:
             if "read-only" in str(error):
                 raise ValueError(
@@ -379,7 +388,7 @@ class Tensor(Operators, NumpyProtocols):
     def is_recorded(self, value: Any) -> bool:
         """Whether a write of ``value`` to this tensor has to go into a graph."""
         tracked = self.requires_grad or (isinstance(value, Tensor) and value.requires_grad)
-        return tracked and local.state.enabled
+        return tracked and is_recording(local.state)
 
     # -- containers ---------------------------------------------------------------------------
 
@@ -404,7 +413,7 @@ class Tensor(Operators, NumpyProtocols):
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self.node is not None:
             raise RuntimeError("deepcopy: only leaf tensors can be copied; use .detach() first")
-        out = make(self.data.copy(), kind=type(self))
+        out = make(self._data.copy(), kind=type(self))
         memo[id(self)] = out
         out.hooks = deepcopy(self.hooks, memo)
         out.tracked = self.tracked
@@ -452,7 +461,7 @@ class Tensor(Operators, NumpyProtocols):
 def make(array: Any, node: Any = None, kind: type[Tensor] = Tensor) -> Tensor:
     """A tensor around an existing array (no copy, no checks); ``node`` puts it into a graph."""
     out = kind.__new__(kind)
-    out.data = array
+    out._data = array
     out._grad = out.hooks = None
     out.node = node
     out.tracked = node is not None

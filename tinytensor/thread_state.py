@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .blocks import Block
     from .scope import Scope
 
 
@@ -14,22 +15,31 @@ class ThreadState:
     """All in one object, for a lookup by thread takes as long as ten of an attribute.
 
     Attributes:
-        enabled: whether ops on tensors that require gradients record a graph.
-        inference: inside inference_mode: recording cannot be turned on again.
-        anomaly: inside detect_anomaly: backward checks every gradient.
-        observers: called with each node that is recorded; checkpointing and anomaly detection
-            watch this way.
+        recording: the ``with`` blocks that switch recording, outermost first; without any, ops on
+            tensors that require gradients record a graph. See :func:`~.grad_mode.is_recording`.
+        anomaly, devices, derivatives: those of detect_anomaly, of devices, and of the functions in
+            functional.py. others: of all other context managers.
+        looked_up: a block whose ``__enter__`` was looked up and not called yet, see blocks.py.
+        observers: called with each node that is recorded; checkpointing watches this way.
         scope: the innermost module call, or None outside any module.
+        cut: what last gave a result without a graph although its operand had one, for a message.
     """
 
-    __slots__ = ("enabled", "inference", "anomaly", "observers", "scope")
+    __slots__ = (
+        "recording", "anomaly", "devices", "derivatives", "others", "looked_up", "observers",
+        "scope", "cut",
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self.enabled = True
-        self.inference = False
-        self.anomaly = False
+        self.recording: tuple[Block, ...] = ()
+        self.anomaly: tuple[Block, ...] = ()
+        self.devices: tuple[Block, ...] = ()
+        self.derivatives: tuple[Block, ...] = ()
+        self.others: tuple[Block, ...] = ()
+        self.looked_up: Block | None = None
         self.observers: tuple[Callable[[Any], None], ...] = ()
         self.scope: Scope | None = None
+        self.cut: str | None = None
 
 
 class _Local(threading.local):

@@ -51,7 +51,7 @@ def is_shared(tensor: Any) -> bool:
 def owns_array(tensor: Any) -> bool:
     """Whether nothing else (a graph, the caller, a view) refers to the tensor's array, which is
     not itself a view."""
-    return _references(tensor) <= _REFERENCES and tensor.data.base is None
+    return _references(tensor) <= _REFERENCES and tensor._data.base is None
 
 
 def _holders(tensor: Any) -> int:
@@ -59,7 +59,7 @@ def _holders(tensor: Any) -> int:
 
 
 def _references(tensor: Any) -> int:
-    return sys.getrefcount(tensor.data)
+    return sys.getrefcount(tensor._data)
 
 
 class _Lonely:
@@ -67,7 +67,7 @@ class _Lonely:
 
     def __init__(self) -> None:
         self.version = Version()
-        self.data = object()
+        self._data = object()
 
 
 _lonely = _Lonely()

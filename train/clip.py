@@ -89,7 +89,7 @@ def clip_grad_value(params: Iterable[Tensor] | Tensor, clip_value: float) -> Non
         if writeable(array):
             xp.clip(array, -most, most, out=array)
         else:
-            grad.data = xp.clip(array, -most, most)
+            grad._data = xp.clip(array, -most, most)
         grad.version.bump(where)
 
 
@@ -157,7 +157,7 @@ def scale_all(grads: Sequence[Tensor], scale: float) -> None:
         if writeable(array):
             array[...] = result
         else:
-            grad.data = result
+            grad._data = result
         grad.version.bump(where)
 
 

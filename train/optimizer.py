@@ -240,7 +240,7 @@ class Optimizer:
         numbers: dict[str, Any],
         part: slice | None,
     ) -> None:
-        data, g = p.data, p._grad.data  # type: ignore[union-attr]
+        data, g = p._data, p._grad._data  # type: ignore[union-attr]
         if g.shape != data.shape:
             raise ValueError(f"grad: expected the parameter's shape {p.shape}, got {g.shape}")
         xp = device_of(data).xp
@@ -267,13 +267,13 @@ class Optimizer:
     @staticmethod
     def state_dtype(p: Tensor) -> np.dtype[Any]:
         """What a parameter's step is computed in, and its state kept in: float32 or wider."""
-        dtype: np.dtype[Any] = p.data.dtype
+        dtype: np.dtype[Any] = p._data.dtype
         return _FLOAT32 if dtype.itemsize < 4 else dtype
 
     def _slot(self, p: Tensor, state: dict[str, Any], name: str, dtype: np.dtype[Any]) -> Any:
         """A state array on the parameter's device, zeros at first."""
         array: Any = state.get(name)
-        data = p.data
+        data = p._data
         if type(array) is type(data) and array.shape == data.shape and array.dtype == dtype:
             return array
         if array is None:

@@ -53,7 +53,7 @@ class Share:
         for p, value in zip(self.all, self.values, strict=True):
             if p.data is not value:
                 np.copyto(value, p.data, casting="equiv")
-                p.data = value
+                p._data = value
         for i, p in enumerate(self.params):
             if p._grad is None and self.has_grad[0, i]:
                 self.has_grad[:, i] = False  # forgotten: that holds for all processes
@@ -76,7 +76,7 @@ class Share:
             self.forget()  # a part of a gradient is of no use
         for p, value in zip(self.all, self.values, strict=True):
             if p.data is value:
-                p.data = value.copy()
+                p._data = value.copy()
         for p in self.params:
             if p._grad is not None:
                 p._grad = make(p._grad.data.copy())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -351,3 +352,39 @@ def test_random_graphs_equal_finite_differences(steps: list, seed: int) -> None:
     for tensor, value in zip(leaves, expected, strict=True):
         got = np.zeros(tensor.shape) if tensor.grad is None else grad_of(tensor)
         np.testing.assert_allclose(got, value, rtol=1e-4, atol=1e-6 * max(1.0, np.abs(value).max()))
+
+
+LINEAR: dict[str, Callable[[tt.Tensor], tt.Tensor]] = {
+    "x * 2": lambda x: x * 2.0,
+    "x + 1": lambda x: x + 1.0,
+    "3 - x": lambda x: 3.0 - x,
+    "mean": tt.mean,
+    "relu": tt.relu,
+    "clip": lambda x: tt.clip(x, -1.0, 5.0),
+    "indexing": lambda x: x[0],
+}
+
+
+@pytest.mark.parametrize("f", LINEAR)
+@pytest.mark.parametrize("through", ["itself", "a sum"])
+def test_the_gradient_of_a_constant_gradient(f: str, through: str) -> None:
+    x = leaf([1.0, 2.0])
+    (g,) = tt.grad(LINEAR[f](x).sum(), x, create_graph=True)
+    seed = const([1.0, 1.0]) if through == "itself" else None
+    out = g if through == "itself" else g.sum()
+    assert tt.grad(out, x, seed, allow_unused=True) == (None,)
+    assert tt.grad(out, x, seed, allow_unused=True) == (None,)
+    with pytest.raises(RuntimeError, match="is constant, for it is that of a linear function"):
+        tt.grad(out, x, seed)
+    (g,) = tt.grad(LINEAR[f](x).sum(), x)
+    with pytest.raises(RuntimeError, match="pass create_graph=True when computing the first"):
+        tt.grad(g.sum(), x, allow_unused=True)
+
+
+def test_an_op_without_a_gradient_is_named() -> None:
+    x = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="has no graph.*op without a gradient, as 'greater'"):
+        ((x > 1.0).astype("float64") * 2.0).sum().backward()
+    (x * x).sum().backward()
+    with pytest.raises(RuntimeError, match=r"detached; call \.requires_grad_"):
+        const([1.0]).sum().backward()

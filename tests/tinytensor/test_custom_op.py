@@ -60,8 +60,46 @@ def test_settings_and_several_operands() -> None:
     close(x.grad, [[14], [14]])
     close(y.grad, [6, 6])
     assert scaled_product.check(tt.Sample(np.ones((2, 1)), np.arange(3.0), scale=0.5)) == 1
-    with pytest.raises(ValueError, match=r"no samples.*scaled_product.check\(tt.Sample"):
-        scaled_product.check()
+
+
+def test_without_samples_some_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    op = cube(samples=None)
+    assert op.check() == 3
+    assert "no samples of its own; drawn: [Sample(float64(3, 4)), Sample(float64())" in (
+        capsys.readouterr().out
+    )
+    with pytest.raises(AssertionError, match=r"cube.*Sample\(float64\(3, 4\)\)"):
+        cube(samples=None, rule=PLANTED["a factor"]).check()
+
+    @tt.custom_op("a b", keeps="a b")
+    def product(xp: Any, a: Any, b: Any) -> Any:
+        assert a.ndim == b.ndim == 2
+        return a @ b
+
+    product.vjp(a=lambda xp, g, k: g @ k.b.T, b=lambda xp, g, k: k.a.T @ g)
+    assert product.check() == 2  # (3, 4) with (4, 2), (3, 3) with (3, 3)
+    product.vjp(a=lambda xp, g, k: g @ k.b.T, b=lambda xp, g, k: g @ k.a)
+    with pytest.raises(Exception, match="product|dimension|matmul"):
+        product.check()
+    logarithm = tt.custom_op("x", name="logarithm", keeps="x")(lambda xp, x: xp.log(x))
+    logarithm.vjp(x=lambda xp, g, k: g / k.x)
+    assert logarithm.check() == 3
+    total = tt.custom_op("*xs", name="total")(lambda xp, *xs: xs[0] + xs[1])
+    total.vjp(lambda xp, g, k: (g, g))
+    assert total.check() == 3
+    picky = tt.custom_op("x", name="picky")(lambda xp, x: x.reshape(7, 5))
+    with pytest.raises(ValueError, match=r"accepted none.*shapes .*picky.check\(tt.Sample"):
+        picky.check()
+    setting = tt.custom_op("x", name="setting")(lambda xp, x, k: x * k)
+    with pytest.raises(ValueError, match=r"settings without a default: k"):
+        setting.check()
+
+
+def test_a_rule_that_is_missing_is_named() -> None:
+    op = tt.custom_op("x", name="twice")(lambda xp, x: x * 2.0)
+    for loss in (op(leaf([1.0])).sum(), (op(leaf([1.0])) * leaf([1.0]).detach()).sum()):
+        with pytest.raises(RuntimeError, match=r"op 'twice' has no gradient rule.*twice\.vjp"):
+            loss.backward()
 
 
 PLANTED = {

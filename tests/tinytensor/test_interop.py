@@ -196,8 +196,10 @@ def test_numpy_functions_of_plain_tensors_give_arrays(device: Device) -> None:
         assert not isinstance(result, tt.Tensor)
         np.testing.assert_array_equal(result, expected)
     a = np.ones(2)
+    a += t
+    np.testing.assert_array_equal(a, [2, 5])
     with pytest.raises(TypeError, match="a = a \\+ t instead of a \\+= t"):
-        a += t
+        a += leaf([1.0, 1.0])
     with pytest.raises(TypeError, match="np.add.reduce does not take a tensor that is part"):
         np.add.reduce(leaf([1.0]))
     with pytest.raises(TypeError, match="np.sqrt would lose the graph.*use tt.sqrt"):

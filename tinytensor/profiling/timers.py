@@ -18,23 +18,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from .. import autograd
+from ..blocks import Block, Manager
 from ..device import BY_TYPE, CPU, Device
 from ..graph import Node
 from ..registry import Op
 from ..scope import Scope
 from ..tensor import Tensor
-from ..thread_state import local
+from ..thread_state import ThreadState, local
 from .costs import Costs, Entry
 from .floor import Product
 from .products import has_products, of_backward, of_forward
 
 
-class Profile(Costs):
+class Profile(Costs, Manager):
     """What :func:`profile` gives: a context manager, and the report of what ran inside it.
 
     Its results are described at :class:`Costs`.
@@ -45,43 +44,35 @@ class Profile(Costs):
         self._phase = ""
         self._started = 0
 
-    def __enter__(self) -> Profile:
+    def _check(self, state: ThreadState) -> None:
         if self._started:
             raise RuntimeError("profile: this one is running already; tt.profile() makes another")
+
+    def _enter(self, block: Block) -> Profile:
         _wait()
-        _put_timers_in()
+        _put_timers_in(self)
         _here.profiles = (*_here.profiles, self)
         self._started = time.perf_counter_ns()
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def _leave(self, block: Block) -> None:
         try:
             _wait()
         finally:
-            self.wall_ns += time.perf_counter_ns() - self._started
-            self._started = 0
+            now, started = time.perf_counter_ns(), self._started
+            if started:
+                self._started = 0
+                self.wall_ns += now - started
             _here.profiles = tuple(p for p in _here.profiles if p is not self)
-            _take_timers_out()
+            _take_timers_out(self)
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
+    def phase(self, name: str) -> Any:
         """``with p.phase("forward"):`` a part of the time with a name of its own.
 
         Raises:
             RuntimeError: the profile is not running, or is in another phase.
         """
-        if not self._started or self._phase:
-            what = f"in phase {self._phase!r} already" if self._phase else "not running"
-            raise RuntimeError(f"phase {name!r}: the profile is {what}")
-        _wait()
-        start = time.perf_counter_ns()
-        self._phase = name
-        try:
-            yield
-            _wait()
-        finally:
-            self._phase = ""
-            self.phase_ns[name] = self.phase_ns.get(name, 0) + time.perf_counter_ns() - start
+        return _Phase(self, name)
 
     def _count(
         self, op: str, path: str, back: bool, ns: int, size: int, products: dict[Product, int]
@@ -91,6 +82,36 @@ class Profile(Costs):
         if entry is None:
             entry = self.entries[key] = Entry()
         (entry.backward if back else entry.forward).add(ns, size, products)
+
+
+class _Phase(Manager):
+    """A part of a profile's time."""
+
+    def __init__(self, profile: Profile, name: str):
+        self.profile, self.name = profile, name
+
+    def _check(self, state: ThreadState) -> None:
+        now = self.profile._phase
+        if not self.profile._started or now:
+            what = f"in phase {now!r} already" if now else "not running"
+            raise RuntimeError(f"phase {self.name!r}: the profile is {what}")
+
+    def _enter(self, block: Block) -> None:
+        _wait()
+        block.note = time.perf_counter_ns()
+        self.profile._phase = self.name
+
+    def _leave(self, block: Block) -> None:
+        try:
+            _wait()
+        finally:
+            now, started = time.perf_counter_ns(), block.note
+            times = self.profile.phase_ns
+            before = times.get(self.name, 0)
+            if started is not None:
+                block.note = None
+                self.profile._phase = ""
+                times[self.name] = before + now - started
 
 
 def profile() -> Profile:
@@ -139,7 +160,10 @@ class _Running:
     def __init__(self, op: Op, back: bool):
         self.op, self.back = op, back
         self.profiles = _here.profiles
-        self.inner = 0
+        self.inner = self.began = self.ended = 0
+
+    def begin(self) -> None:
+        """The work begins."""
         _wait()
         _here.running.append(self)
         self.began = self.ended = time.perf_counter_ns()
@@ -152,9 +176,11 @@ class _Running:
 
     def fail(self) -> None:
         """It raised: not counted, but its time is not that of the op around it either."""
-        _here.running.pop()
-        if _here.running:
-            _here.running[-1].inner += time.perf_counter_ns() - self.began
+        running = _here.running
+        if self in running:
+            del running[running.index(self) :]
+            if running:
+                running[-1].inner += time.perf_counter_ns() - self.began
 
     def count(self, where: Scope | None, size: int, products: dict[Product, int]) -> None:
         """Tell the profiles, those that were running all the while."""
@@ -173,25 +199,23 @@ class _Running:
 
 _here = _Here()
 _lock = threading.Lock()
-_entered = 0  # profiles that are running now, in all threads
+_profiling: set[int] = set()  # by id, the profiles that are running now, in all threads
 _untimed: dict[str, Any] = {}
 
 
-def _put_timers_in() -> None:
-    global _entered
+def _put_timers_in(profile: Profile) -> None:
     with _lock:
-        _entered += 1
-        if _entered == 1:
+        if Op.__call__ is not _timed_call:
             _untimed.update(call=Op.__call__, pull_back=autograd.pull_back)
-            Op.__call__ = _timed_call  # type: ignore[method-assign]
-            autograd.pull_back = _timed_pull_back
+        _profiling.add(id(profile))
+        Op.__call__ = _timed_call  # type: ignore[method-assign]
+        autograd.pull_back = _timed_pull_back
 
 
-def _take_timers_out() -> None:
-    global _entered
+def _take_timers_out(profile: Profile) -> None:
     with _lock:
-        _entered -= 1
-        if _entered == 0:
+        _profiling.discard(id(profile))
+        if not _profiling and _untimed:
             Op.__call__ = _untimed["call"]  # type: ignore[method-assign]
             autograd.pull_back = _untimed["pull_back"]
 
@@ -212,6 +236,7 @@ def _timed_call(self: Op, *args: Any, **kwargs: Any) -> Any:
         return call(self, *args, **kwargs)
     now = _Running(self, back=False)
     try:
+        now.begin()
         out = call(self, *args, **kwargs)
         now.end()
     except BaseException:
@@ -238,6 +263,7 @@ def _timed_pull_back(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bo
         return results
     now = _Running(node.op, back=True)
     try:
+        now.begin()
         results = pull_back(node, g, graph)
         now.end()
     except BaseException:
