@@ -7,14 +7,14 @@ nothing but shapes may be read off.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..autograd import backward
+from ..blocks import Block, Manager
 from ..device import device_of
 from ..dtypes import F16, F32
 from ..grad_mode import enable_grad, no_grad
@@ -86,17 +86,18 @@ def look_inside(node: Node, grads: Sequence[Any] | None) -> Inside:
     return Inside(tensors, results, real, names)
 
 
-@contextmanager
-def unwatched() -> Iterator[None]:
+class unwatched(Manager):
     """Neither warnings nor detect_anomaly nor checkpointing: these are about the user's own ops."""
-    state = local.state
-    before = state.observers, state.anomaly
-    state.observers, state.anomaly = (), False
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    finally:
-        state.observers, state.anomaly = before
+
+    def _enter(self, block: Block) -> None:
+        state = local.state
+        block.note = state.observers, state.anomaly, np.seterr(all="ignore")
+        state.observers, state.anomaly = (), ()
+
+    def _leave(self, block: Block) -> None:
+        if block.note is not None:
+            local.state.observers, local.state.anomaly, warnings = block.note
+            np.seterr(**warnings)
 
 
 def operand(node: Node, i: int) -> tuple[Any, bool]:

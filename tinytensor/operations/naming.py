@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+
+from ..blocks import Block, Manager
 
 __all__: list[str] = []
 
@@ -20,15 +20,18 @@ def named(name: str, x: Any) -> Any:
     return x
 
 
-@contextmanager
-def listening() -> Iterator[dict[int, tuple[Any, str]]]:
+class listening(Manager):
     """A dict that fills with (array, name) by the array's id: graphs forget large constants."""
-    heard: dict[int, tuple[Any, str]] = {}
-    token = _names.set(heard)
-    try:
-        yield heard
-    finally:
-        _names.reset(token)
+
+    def _enter(self, block: Block) -> dict[int, tuple[Any, str]]:
+        heard: dict[int, tuple[Any, str]] = {}
+        block.note = _names.set(heard)
+        return heard
+
+    def _leave(self, block: Block) -> None:
+        if block.note is not None:
+            _names.reset(block.note)
+            block.note = None
 
 
 def anywhere(condition: Any) -> bool:

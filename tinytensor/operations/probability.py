@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -193,7 +192,7 @@ def dropout(
     ``generator`` defaults to the named generator "dropout".
     """
     x = as_tensor(x)
-    if not (isinstance(p, Real) and 0 <= p <= 1):
+    if not (isinstance(p, (int, float, np.floating)) and 0 <= p <= 1):
         raise ValueError(f"dropout: p: expected a probability 0 <= p <= 1, got {p}")
     if not training or p == 0:
         return x
