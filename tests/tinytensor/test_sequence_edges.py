@@ -55,7 +55,12 @@ def test_softmax_axes_and_integers(fn: Any) -> None:
         ):
             fn(leaf(np.ones((2, 3))), axis=axis)
     with pytest.raises(ValueError, match=r"axis: expected .* 0 axes of x \(\)"):
-        fn(leaf(1.0))
+        fn(leaf(1.0), axis=1)
+    x = leaf(3.0)  # as for sum and max, a number has an axis of length 1
+    y = fn(x, axis=0)
+    y.backward(const(2.0))
+    close(y, 0.0 if fn is tt.log_softmax else 1.0)
+    close(x.grad, 0.0)
     ids = fn(const([0, 0], np.int64))
     assert ids.dtype == np.float32
     close(ids, np.log([0.5, 0.5]) if fn is tt.log_softmax else [0.5, 0.5], 1e-6)

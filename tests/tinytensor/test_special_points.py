@@ -78,7 +78,7 @@ MOVES = """
 """  # linear: elements are moved, copied or left out, and orders above 1 are 0
 SUMS = """
     adaptive_avg_pool adaptive_avg_pool_grad avg_pool avg_pool_grad diff embedding embedding_grad
-    index_add_at index_put index_set interpolate
+    getitem_grad index_add_at index_set interpolate
     interpolate_grad overlap_add pad_grad pool_put tie trace
 """  # linear too: sums of elements
 STEPS = "ceil floor floor_divide round sign trunc"  # constant between jumps

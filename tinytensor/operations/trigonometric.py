@@ -121,18 +121,18 @@ def atan2(xp, y, x):
     return xp.arctan2(y, x)
 
 
-def _over_square(xp: Any, a: Any, k: Any) -> Any:
-    """a / (x² + y²), and 0 at the origin and at infinity; the length is used twice, since its
+def _over_square(xp: Any, g: Any, a: Any, k: Any) -> Any:
+    """g a / (x² + y²), and 0 at the origin and at infinity; the length is used twice, since its
     square overflows."""
     length = xp.hypot(k.y, k.x)
     special = (length == 0) | xp.isinf(length)
     length = xp.where(special, 1.0, length)
-    return xp.where(special, 0.0, a) / length / length
+    return g * (xp.where(special, xp.zeros_like(g), a) / length / length)
 
 
 atan2.vjp(
-    y=lambda xp, g, k: g * _over_square(xp, k.x, k),
-    x=lambda xp, g, k: -g * _over_square(xp, k.y, k),
+    y=lambda xp, g, k: _over_square(xp, g, k.x, k),
+    x=lambda xp, g, k: _over_square(xp, -g, k.y, k),
 )
 
 
