@@ -31,7 +31,7 @@ PLACES = {
 #: what NumPy calls an array that is the first argument
 _ARRAYS = {"a", "x", "x1", "arr", "array", "ary", "m", "A", "ar", "ar1", "v", "y", "element"}
 #: how much a name must resemble another one to be taken for a slip of the hand
-_ALIKE = 0.81
+_ALIKE = 0.8
 
 
 def hint(
@@ -162,7 +162,7 @@ def hinting(function: Any, called: str = "") -> Any:
             if isinstance(error, TypeError) and advice is not None:
                 own = f"{function.__qualname__}()"
                 raise TypeError(f"{text.replace(own, called or own)}{advice}") from None
-            if text.startswith("data: "):
+            if type(error) is TypeError and text.startswith("data: "):
                 _name_culprit(function, args, kwargs)
             if isinstance(error, TypeError) and kwargs.get("dtype") is not None:
                 as_dtype(kwargs["dtype"])  # says what is wrong with it, if it is that
