@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 import tinytensor as tt
+from tinytensor.tensor import make
 
 RENAMES = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 
@@ -95,8 +96,8 @@ class Tensors:
             raise NotApplicable("complex numbers")
         if value.layout is not torch.strided:
             raise NotApplicable("sparse tensors")
-        made = tt.zeros(())
-        made.data = tt.default_device().from_host(value.detach().resolve_neg().numpy())
+        # as it lies in memory, which tt.tensor(...) would not keep
+        made = make(tt.default_device().from_host(value.detach().resolve_neg().numpy()))
         return made.requires_grad_(value.requires_grad)
 
 
