@@ -311,9 +311,4 @@ CHOICES = [
         lambda s: s.kwargs["is_causal"] and s.input.shape[-2] != s.args[0].shape[-2],
         "is_causal lets the last query see the last key; PyTorch aligns the first with the first",
     ),
-    Choice(
-        "dropout",
-        lambda s: s.kwargs.get("p") == 1.0,
-        "p = 1 is refused, since what is kept is scaled by 1 / (1 - p)",
-    ),
 ]
