@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tests.tinytensor import test_registry
+from tests.tinytensor import test_limits, test_registry, test_special_points
 from tinytensor.registry import OPS, Op
 
 TESTS = Path(__file__).parent.parent
@@ -162,7 +162,22 @@ def of_engine() -> list[Check]:
 
 def further(op: Op) -> list[Check]:
     """What a fault has to get past that the op's own checks do not catch."""
-    return [*sound(by_torch(op)), *by_hand(op)]
+    return [*sound(at_edges(op)), *sound(by_torch(op)), *by_hand(op)]
+
+
+def at_edges(op: Op) -> Iterator[Check]:
+    """Derivatives to fourth order at special points, and the tables of docs/limits.md."""
+    for name, case in test_special_points.CASES.items():
+        if op.name in test_special_points.ops_of(case):
+            yield (
+                "special points",
+                lambda n=name: test_special_points.test_derivatives_at_special_points(n),
+            )
+    named = re.compile(rf"\b{op.name}\b")
+    for rows, test in test_limits.ROWS:
+        for row in rows:
+            if named.search(row[0]):
+                yield "limits", lambda test=test, row=row: test(row)
 
 
 def sound(checks: Iterable[Check]) -> list[Check]:

@@ -138,6 +138,15 @@ def test_what_was_not_chosen(row: list[str]) -> None:
     same(gradients(y, x)[0], gradient)
 
 
+#: the rows of each table, and the test of one of them
+ROWS = [
+    (INFINITE, test_at_infinity_and_nan),
+    (SEVERAL, test_several_operands),
+    (KINKS, test_kinks),
+    (UNCHOSEN, test_what_was_not_chosen),
+]
+
+
 def test_no_elementwise_op_is_missing() -> None:
     named = set(re.findall(r"\w+(?=\()", " ".join(row[0] for row in INFINITE)))
     # what moves elements, or looks at several of them
