@@ -228,7 +228,7 @@ def grad(
             raise ValueError(
                 f"inputs[{i}] (shape {x.shape}): expected a tensor with requires_grad=True"
             )
-    if allow_unused and local.state.cut is CONSTANT:  # depends on nothing, as a sum of it does
+    if allow_unused:  # what is outside of any graph, as a constant gradient is, uses none of them
         seeds = [s for o, s in zip(outs, seeds, strict=True) if o.tracked]
         outs = [o for o in outs if o.tracked]
         if not outs:

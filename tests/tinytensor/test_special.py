@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 
 import tinytensor as tt
 
-from .helpers import close, const, grad_of, leaf
+from .helpers import close, const, grad_of, host, leaf
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -47,6 +48,23 @@ def test_orders_follow_each_other() -> None:
 def test_high_orders_in_float32() -> None:
     """n! times ζ is in range where neither is."""
     close(tt.polygamma(40, const([20.0], np.float32)), [-4.30146690823503e-6], 1e-6)
+
+
+def test_far_below_zero_the_derivatives_of_digamma_take_no_time() -> None:
+    """By reflection: zeta alone would count up to 0, one by one. Values by mpmath."""
+    x = const([-30.5, -31.25, -1000000.25, -30000000.5, -1e15 - 0.5])
+    for n in (1, 2, 3):
+        with mp.workdps(50):
+            exact = [
+                float((-1) ** n * mp.psi(n, 1 - mpf(a)) - mp.diff(cotangent, mpf(a), n))
+                for a in x.tolist()
+            ]
+        np.testing.assert_allclose(host(tt.polygamma(n, x)), exact, rtol=1e-9, atol=1e-20)
+    assert tt.polygamma(1, const([-40.0])).tolist() == [math.inf]
+
+
+def cotangent(x: mpf) -> mpf:
+    return mp.pi * mp.cot(mp.pi * x)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -14,7 +14,7 @@ import numpy as np
 from ..registry import op
 from ..samples import Draw, Sample
 from .exponential import erf, exp
-from .select import within
+from .select import all_finite, within
 from .strips import strips
 from .trigonometric import tanh
 
@@ -95,6 +95,8 @@ def _softplus_vjp(xp: Any, g: Any, k: Any) -> Any:
 )
 def softsign(xp, x):
     """Like tanh with slower tails (Bergstra et al. 2009); ±1 at ±∞ (PyTorch: NaN)."""
+    if all_finite(xp, x):
+        return x / (1 + xp.abs(x))
     endless = xp.isinf(x)
     return xp.where(endless, xp.sign(x), xp.where(endless, 0.0, x) / (1 + xp.abs(x)))
 
@@ -102,7 +104,7 @@ def softsign(xp, x):
 @softsign.vjp
 def _softsign_vjp(xp: Any, g: Any, k: Any) -> Any:
     # |x| with a second derivative at 0: that of softsign jumps from 2 to -2, and 0 is between them
-    scale = 1 + k.x * xp.sign(k.x)
+    scale = 1 + (k.x * xp.sign(k.x) if k.graph else xp.abs(k.x))
     return (g / scale / scale,)  # the square alone would overflow in float16
 
 
@@ -126,7 +128,9 @@ def silu(xp, x):
 
 def _times(xp: Any, x: Any, weight: Any) -> Any:
     """x · weight, for a weight that is 0 far below 0, where x may be -∞."""
-    return xp.maximum(x, -_FAR).astype(weight.dtype, copy=False) * weight
+    if not all_finite(xp, x):
+        x = xp.maximum(x, -_FAR).astype(weight.dtype, copy=False)
+    return x * weight
 
 
 @silu.vjp

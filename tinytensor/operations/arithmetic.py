@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ..registry import op
 from ..samples import (
     Draw,
@@ -208,6 +210,8 @@ def hypot(xp, x, y):
 
 def _hypot_slope(xp: Any, k: Any, x: Any, other: Any) -> Any:
     """x / out, and what it comes to where the length is 0 or infinite."""
+    if xp is np and k.out.size and 0 < k.out.min() and k.out.max() < math.inf:
+        return x / k.out
     endless = xp.isinf(k.out)
     slope = x / xp.where(endless | (k.out == 0), 1.0, k.out)
     part = xp.where(xp.isinf(x), xp.where(xp.isinf(other), math.sqrt(0.5), 1.0), 0.0)

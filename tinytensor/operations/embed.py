@@ -10,6 +10,7 @@ from ..registry import op
 from ..samples import Sample
 from ..tensor import Tensor
 from .indices import add_at, check_range
+from .select import all_finite
 
 __all__ = ["embedding", "embedding_grad", "one_hot"]
 
@@ -41,14 +42,14 @@ def embedding_grad(xp, g, ids, rows, padding_idx=None):
     flat_g = g.reshape(ids.size, width)
     if g.dtype == np.float16:
         flat_g = flat_g.astype(np.float32)
-    table = None
     if rows <= _ONE_HOT_ROWS:
         one_hot = (xp.arange(rows)[:, None] == flat_ids[None, :]).astype(flat_g.dtype)
-        with np.errstate(invalid="ignore"):
-            table = one_hot @ flat_g
-        if not xp.isfinite(xp.sum(table)):
-            table = None  # an infinity or NaN of one row is in all, as 0 · ∞
-    if table is None:
+        usual = all_finite(xp, flat_g)
+        finite = flat_g if usual else xp.where(xp.isfinite(flat_g), flat_g, 0)
+        table = one_hot @ finite
+        if not usual:  # an infinity or NaN of one row would be in all, as 0 · ∞
+            add_at(xp, table, (flat_ids,), xp.where(xp.isfinite(flat_g), 0, flat_g))
+    else:
         table = xp.zeros((rows, width), dtype=flat_g.dtype)
         add_at(xp, table, (flat_ids,), flat_g)
     if padding_idx is not None:

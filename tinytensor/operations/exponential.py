@@ -232,7 +232,7 @@ def erf(xp, x):
 
 
 def _bell(xp: Any, x: Any) -> Any:
-    """2/√π exp(-x²); beyond 100 it is 0 in every dtype, and ∞ would make its derivative 0 · ∞."""
+    """2/√π exp(-x²); at 100 it is 0 in every dtype, and ∞ would make its derivative 0 · ∞."""
     x = within(xp, x, 100.0)
     return (2 / math.sqrt(math.pi)) * xp.exp(-x * x)
 

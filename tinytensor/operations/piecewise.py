@@ -15,7 +15,7 @@ from ..registry import op
 from ..samples import Draw, Sample, kinked
 from ..tensor import Tensor
 from .naming import named
-from .select import gate, where
+from .select import all_finite, gate, where
 
 __all__ = [
     "celu",
@@ -129,11 +129,12 @@ def _exponential(xp: Any, x: Any, height: float, slope: float = 1, rate: float =
     return xp.maximum(x, 0) * slope + xp.expm1(xp.minimum(x, 0) * rate) * height
 
 
-def _exponential_dx(xp: Any, g: Any, x: Any, low: float, slope: float = 1, rate: float = 1) -> Any:
+def _exponential_dx(xp: Any, g: Any, k: Any, low: float, slope: float = 1, rate: float = 1) -> Any:
     """g slope where x > 0, else g low e^(rate x); the power is 1 where x > 0."""
-    right = x > 0
-    dx = g * low * xp.exp(gate(xp, ~right, x) * rate)  # minimum(x, 0) halves the curvature at 0
-    return dx if low == slope else dx + gate(xp, right, g * (slope - low))
+    # on Tensors minimum would halve the curvature at 0
+    left = xp.where(k.x > 0, 0.0, k.x) if k.graph else xp.minimum(k.x, 0)
+    dx = g * low * xp.exp(left * rate)
+    return dx if low == slope else dx + gate(xp, k.x > 0, g * (slope - low))
 
 
 @op(
@@ -148,7 +149,7 @@ def elu(xp, x, alpha=1.0):
     return _exponential(xp, x, alpha)
 
 
-elu.vjp(x=lambda xp, g, k: _exponential_dx(xp, g, k.x, k.alpha))
+elu.vjp(x=lambda xp, g, k: _exponential_dx(xp, g, k, k.alpha))
 
 # the fixed point of mean 0 and variance 1 (Klambauer et al. 2017, appendix)
 _SELU_ALPHA = 1.6732632423543772848170429916717
@@ -167,7 +168,7 @@ def selu(xp, x):
     return _exponential(xp, x, _SELU_SCALE * _SELU_ALPHA, _SELU_SCALE)
 
 
-selu.vjp(x=lambda xp, g, k: _exponential_dx(xp, g, k.x, _SELU_SCALE * _SELU_ALPHA, _SELU_SCALE))
+selu.vjp(x=lambda xp, g, k: _exponential_dx(xp, g, k, _SELU_SCALE * _SELU_ALPHA, _SELU_SCALE))
 
 
 @op(
@@ -184,7 +185,7 @@ def celu(xp, x, alpha=1.0):
     return _exponential(xp, x, alpha, rate=1 / alpha)
 
 
-celu.vjp(x=lambda xp, g, k: _exponential_dx(xp, g, k.x, 1, rate=1 / k.alpha))
+celu.vjp(x=lambda xp, g, k: _exponential_dx(xp, g, k, 1, rate=1 / k.alpha))
 
 
 @op(
@@ -238,7 +239,9 @@ hard_sigmoid.vjp(x=lambda xp, g, k: gate(xp, (k.x > -3) & (k.x < 3), g / 6))
 def hard_swish(xp, x):
     """silu with straight lines for its sigmoid (Howard et al. 2019, arXiv:1905.02244)."""
     weight = hard_sigmoid.forward(xp, x)
-    return xp.maximum(x, -3.0).astype(weight.dtype, copy=False) * weight  # not -∞ · 0
+    if not all_finite(xp, x):
+        x = xp.maximum(x, -3.0).astype(weight.dtype, copy=False)  # not -∞ · 0
+    return x * weight
 
 
 @hard_swish.vjp

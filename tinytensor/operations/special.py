@@ -50,11 +50,33 @@ def _polygamma(xp, x, n):
         return special.digamma(x)
     # (-1)ⁿ⁺¹ n! ζ(n + 1, x), by Hurwitz' zeta function; in float64, where n! soon has to be
     wide = xp.where(x == -math.inf, math.nan, x.astype("float64"))
+    far = wide < _FAR_BELOW  # there zeta would count up to 0 by ones
     factorial = float(math.factorial(n)) if n <= 170 else math.inf
     result = math.copysign(factorial, (-1) ** (n + 1)) * special.zeta(
-        xp.full_like(wide, n + 1), wide
+        xp.full_like(wide, n + 1), xp.where(far, 1 - wide, wide)
     )
+    if xp.any(far):
+        result = xp.where(far, (-1) ** n * result - _cot_derivative(xp, wide, n), result)
     return result.astype(x.dtype) if x.dtype.kind == "f" else result
+
+
+_FAR_BELOW = -30.0
+
+
+def _cot_derivative(xp: Any, x: Any, n: int) -> Any:
+    """The derivative of order n of π cot πx, a polynomial in the cotangent: that of cot is
+    -(1 + cot²). By reflection ψ(x) = ψ(1 - x) - π cot πx (Abramowitz and Stegun, 6.3.7)."""
+    powers = [0, 1]  # coefficients, from that of cot⁰
+    for _ in range(n):
+        slope = [i * c for i, c in enumerate(powers)][1:]
+        powers = [-a - b for a, b in zip([*slope, 0, 0], [0, 0, *slope], strict=True)]
+    r = x - xp.round(x)
+    half = 0.5 - xp.abs(r)  # from where the cotangent is 0
+    cot = xp.where(half < 0.25, xp.sign(r) * xp.tan(math.pi * half), 1 / xp.tan(math.pi * r))
+    value = xp.zeros_like(x)
+    for c in reversed(powers):
+        value = value * cot + (float(c) if abs(c) < 1e308 else math.inf)
+    return math.pi ** (n + 1) * value
 
 
 _polygamma.vjp(x=lambda xp, g, k: g * k.run(_polygamma, k.x, n=k.n + 1))
@@ -108,9 +130,9 @@ digamma.vjp(x=lambda xp, g, k: g * k.run(_polygamma, k.x, n=1))
 def lgamma(xp, x):
     """Logarithm of the magnitude of the gamma function; Γ(n) is (n - 1)! for integers n.
 
-    Infinite at 0 and at the integers below; -∞ at -∞, as SciPy has it (PyTorch: ∞).
+    Infinite at 0 and at the integers below, and at ±∞ (SciPy: -∞ at -∞).
     """
-    return device_of(x).special.gammaln(x)
+    return xp.where(x == -math.inf, math.inf, device_of(x).special.gammaln(x))
 
 
 lgamma.vjp(x=lambda xp, g, k: g * k.run(digamma, k.x))

@@ -25,7 +25,7 @@ from .reduce import (
     sum,
     with_empty,
 )
-from .select import where
+from .select import all_finite, where
 
 __all__ = ["logsumexp", "norm", "std", "var"]
 
@@ -183,6 +183,8 @@ def logsumexp(xp, x, axis=None, keepdims=False):
 
 def _logsumexp_dx(xp: Any, g: Any, k: Any) -> Any:
     out = xp.reshape(k.out, keepdims_shape(k.shape_of(), k.axis))
+    if all_finite(xp, k.out):
+        return spread(xp, g, k) * xp.exp(k.x - out)
     endless, top = xp.isinf(out), k.x == math.inf
     shares = xp.exp(xp.where(endless, -math.inf, k.x) - xp.where(endless, 0.0, out))
     return spread(xp, g, k) * (shares + (top / _how_many(xp, top, k)).astype(out.dtype))
@@ -267,6 +269,8 @@ def _norm_dx(xp: Any, g: Any, k: Any) -> Any:
     if p in (math.inf, -math.inf):
         slope = shared(xp, g, k, (xp.abs(x) == out) | (x != x)) * xp.sign(x)
         return slope + g * kink(xp, k, out)
+    if p == 2 and xp is np and out.size and 0 < out.min() and out.max() < math.inf:
+        return x * (g / out)
     flat, endless = out == 0, xp.isinf(out)
     size = xp.where(flat | endless, 1.0, out)
     if p > 0 and p % 2 == 0:
