@@ -73,9 +73,9 @@ def _cot_derivative(xp: Any, x: Any, n: int) -> Any:
     r = x - xp.round(x)
     half = 0.5 - xp.abs(r)  # from where the cotangent is 0
     cot = xp.where(half < 0.25, xp.sign(r) * xp.tan(math.pi * half), 1 / xp.tan(math.pi * r))
-    value = xp.zeros_like(x)
+    value: Any = float(powers.pop())
     for c in reversed(powers):
-        value = value * cot + (float(c) if abs(c) < 1e308 else math.inf)
+        value = value * cot + (float(c) if abs(c) < 1e308 else math.nan)
     return math.pi ** (n + 1) * value
 
 
