@@ -2,10 +2,10 @@
 
 Python looks for Ctrl-C before the first line of every Python function, ``__exit__`` included: a
 KeyboardInterrupt raised there would end the block with nothing undone, and recording, say, would
-stay off for the rest of the program. Here each ``with`` makes a :class:`Block`, which runs as long
-as its token is alive, and the token hangs on what is called at the end, which the statement alone
-has. Called or, where an interrupt was faster, let go uncalled: the token is gone, and a weak
-reference to it sees to what is left to do.
+stay off for the rest of the program. Here a block runs as long as its token is alive, and the token
+hangs on what the ``with`` statement holds to call at its end, which nobody else has. Called or,
+where an interrupt was faster, let go uncalled: the token is gone, and a weak reference to it sees to
+what is left to do.
 
 So a manager is entered as often as one likes, one inside another and in several threads, for what
 a block changes is written down in the block. And settings are not put back but looked up: of the
@@ -30,7 +30,7 @@ class _Token:
 
 
 #: a reference to nothing
-_NOBODY = weakref.ref(_Token())
+NOBODY: Callable[[], Any] = weakref.ref(_Token())
 
 
 class Block:
@@ -38,20 +38,19 @@ class Block:
 
     Attributes:
         manager: what stood behind ``with``.
-        token: what has to be alive while the block runs; the ``with`` statement has it, or this
-            block itself where it was entered by hand.
         held: called, it returns the token while the block runs, and else None.
         note: what the manager wrote down, for example what it has to put back.
     """
 
-    __slots__ = ("manager", "token", "held", "note", "_reference")
+    __slots__ = ("manager", "held", "note", "_token", "__weakref__")
 
-    def __init__(self, manager: Any, note: Any = None):
+    def __init__(self, manager: Any):
         self.manager = manager
-        self.note = note
-        self.token: _Token | None = _Token()
-        self._reference = weakref.ref(self.token, self.leave)
-        self.held = _NOBODY
+        self.held = NOBODY
+        self.note: Any = None
+        #: before the block is entered, a reference to the token that a ``with`` has ready for it;
+        #: afterwards the token itself, where the block was entered without one
+        self._token: Any = NOBODY
 
     @property
     def running(self) -> bool:
@@ -61,58 +60,65 @@ class Block:
     def enter(self) -> Any:
         """Begin, as the innermost block of this thread."""
         state = local.state
-        state.looked_up, self.note = self.note, None
         self.manager._check(state)
         try:
-            self.held = self._reference
+            self.begin()
             for name in self.manager.lists:
                 around = [block for block in getattr(state, name) if block.running]
                 setattr(state, name, (*around, self))
             return self.manager._enter(self)
         except BaseException:
-            self.leave()
+            self.end()
             raise
 
-    def leave(self, *_: object) -> None:
-        """End, unless it has ended. An error that ends it goes on."""
-        if self.held is not _NOBODY:
+    def begin(self) -> None:
+        """Run from now on."""
+        token = self._token()
+        self._token = None
+        if token is None:  # no ``with`` has it: entered by hand
+            self._token = token = _Token()
+        self.held = weakref.ref(token, self.end)
+
+    def end(self, *_: object) -> None:
+        """End, unless it has ended or never begun."""
+        if self.held is not NOBODY:
             self.manager._leave(self)
-            self.held = self._reference = _NOBODY
-            self.token = None
+            self.held = NOBODY
+            self._token = None
+
+    def leave(self, *_: object) -> None:
+        """What is called at the end of a ``with``. An error that ends it goes on."""
+        if self.held is NOBODY and self._token is not None:  # not by the ``with`` that entered
+            _leave_last(self.manager)
+        self.end()
 
 
-class _Method:
-    """A method of managers that Python looks up for a ``with``: first ``__enter__``, then
-    ``__exit__``, and only then calls the first. So both can be those of a new block."""
+def _leave_last(manager: Any) -> None:
+    """``manager.__exit__`` called by hand: end the block that it entered last in this thread."""
+    for block in reversed(getattr(local.state, manager.lists[0])):
+        if block.running and block.manager is manager:
+            block.end()
+            return
+    raise RuntimeError(f"{type(manager).__name__}: left in a thread that has not entered it")
 
-    def __init__(self, of: Callable[[Any], Callable[..., Any]]):
-        self._of = of
+
+class _Exit:
+    """``__exit__`` of managers. A ``with`` looks it up and ``__enter__``, in either order, before it
+    calls the latter; what is found here is that of a new block, which ``__enter__`` then begins."""
 
     def __get__(self, manager: Any, kind: type | None = None) -> Callable[..., Any]:
-        return self if manager is None else self._of(manager)
-
-    def __call__(self, manager: Any, *error: object) -> Any:
-        """As ``ExitStack`` calls it, which asks the class."""
-        return self._of(manager)(*error)
-
-
-def _enter_of(manager: Any) -> Callable[..., Any]:
-    state = local.state
-    state.looked_up = block = Block(manager, state.looked_up)
-    return block.enter
-
-
-def _exit_of(manager: Any) -> Callable[..., Any]:
-    state = local.state
-    block = state.looked_up
-    if block is not None and block.manager is manager:
+        if manager is None:
+            return self
+        block = Block(manager)
         leave = partial(block.leave)
-        leave.token, block.token = block.token, None  # type: ignore[attr-defined]
+        leave.token = token = _Token()  # type: ignore[attr-defined]
+        block._token = weakref.ref(token)
+        local.state.offered = weakref.ref(block)
         return leave
-    for block in reversed(getattr(state, manager.lists[0])):  # called by hand: the last one entered
-        if block.running and block.manager is manager:
-            return block.leave
-    raise RuntimeError(f"{type(manager).__name__}: left in a thread that has not entered it")
+
+    def __call__(self, manager: Any, *error: object) -> None:
+        """As ``ExitStack`` calls it, which asks the class."""
+        _leave_last(manager)
 
 
 class Manager:
@@ -123,8 +129,16 @@ class Manager:
     """
 
     lists: tuple[str, ...] = ("others",)
-    __enter__ = _Method(_enter_of)
-    __exit__ = _Method(_exit_of)
+
+    def __enter__(self) -> Any:
+        state = local.state
+        block = state.offered()
+        state.offered = NOBODY
+        if block is None or block.manager is not self:
+            block = Block(self)
+        return block.enter()
+
+    __exit__ = _Exit()
 
     def _check(self, state: ThreadState) -> None:
         """Raise what forbids to enter, before anything is changed."""

@@ -204,8 +204,9 @@ def recording_on(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def _endless(enabled: bool) -> Block:
-    block = Block(_Recording("set_grad_enabled", enabled), note=enabled)
-    block.held = block._reference
+    block = Block(_Recording("set_grad_enabled", enabled))
+    block.note = enabled
+    block.begin()
     return block
 
 

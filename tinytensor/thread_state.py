@@ -19,14 +19,14 @@ class ThreadState:
             tensors that require gradients record a graph. See :func:`~.grad_mode.is_recording`.
         anomaly, devices, derivatives: those of detect_anomaly, of devices, and of the functions in
             functional.py. others: of all other context managers.
-        looked_up: a block whose ``__enter__`` was looked up and not called yet, see blocks.py.
+        offered: a weak reference to the block that a ``with`` is about to enter, see blocks.py.
         observers: called with each node that is recorded; checkpointing watches this way.
         scope: the innermost module call, or None outside any module.
         cut: what last gave a result without a graph although its operand had one, for a message.
     """
 
     __slots__ = (
-        "recording", "anomaly", "devices", "derivatives", "others", "looked_up", "observers",
+        "recording", "anomaly", "devices", "derivatives", "others", "offered", "observers",
         "scope", "cut",
     )  # fmt: skip
 
@@ -36,7 +36,7 @@ class ThreadState:
         self.devices: tuple[Block, ...] = ()
         self.derivatives: tuple[Block, ...] = ()
         self.others: tuple[Block, ...] = ()
-        self.looked_up: Block | None = None
+        self.offered: Callable[[], Block | None] = lambda: None
         self.observers: tuple[Callable[[Any], None], ...] = ()
         self.scope: Scope | None = None
         self.cut: str | None = None

@@ -353,3 +353,41 @@ def test_managers_are_freed_without_the_collector() -> None:
     with nn.evaluating(NET[0]):  # what was left is dropped when the next one is entered
         pass
     assert sys.getrefcount(NET) == before
+
+
+@pytest.mark.parametrize("first", ["__enter__", "__exit__"])
+def test_a_with_may_look_up_its_two_methods_in_either_order(first: str) -> None:
+    """Until Python 3.13 it looks for ``__enter__`` first, from 3.14 on for ``__exit__``."""
+    m = tt.no_grad()
+    for _ in range(2):  # the second time inside the first
+        found = {first: getattr(m, first)}
+        found |= {name: getattr(m, name) for name in ("__enter__", "__exit__") if name != first}
+        found["__enter__"]()
+        assert not tt.is_grad_enabled()
+    found["__exit__"](None, None, None)
+    assert not tt.is_grad_enabled()
+    m.__exit__(None, None, None)
+    assert tt.is_grad_enabled()
+
+
+def test_to_look_at_a_manager_changes_nothing() -> None:
+    m = tt.no_grad()
+    assert hasattr(m, "__enter__") and hasattr(m, "__exit__") and callable(m.__exit__)
+    m.__enter__()
+    assert hasattr(m, "__exit__") and hasattr(m, "__enter__") and not tt.is_grad_enabled()
+    m.__exit__(None, None, None)
+    assert tt.is_grad_enabled()
+    with m:
+        assert hasattr(m, "__exit__") and not tt.is_grad_enabled()
+    assert tt.is_grad_enabled() and not local.state.recording
+    with pytest.raises(RuntimeError, match="left in a thread that has not entered it"):
+        m.__exit__(None, None, None)
+
+
+def test_what_with_holds_is_all_that_keeps_a_block_running() -> None:
+    m = tt.no_grad()
+    end = m.__exit__
+    m.__enter__()
+    assert not tt.is_grad_enabled()
+    del end
+    assert tt.is_grad_enabled()
