@@ -175,6 +175,12 @@ class Op:
         """For pickle, which can't find a class that was made here."""
         return {key: value for key, value in self.__dict__.items() if key != "kept"}
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A registered op is the same one wherever it is copied to: ``self.act = tt.gelu``."""
+        if OPS.get(self.name) is self:
+            return registered, (self.name,)
+        return super().__reduce_ex__(protocol)
+
     # -- application --------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -373,6 +379,11 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}{self.__signature__}>"
+
+
+def registered(name: str) -> Op:
+    """The op of this name."""
+    return OPS[name]
 
 
 def share_version(view: Tensor, source: Tensor) -> None:

@@ -246,6 +246,13 @@ def _double_dx(xp: Any, g: Any, k: Any) -> Any:
     return g * k.by
 
 
+def test_a_registered_op_is_copied_and_pickled_as_itself() -> None:
+    net = tt.nn.Linear(2, 2)
+    net.act = tt.gelu
+    for again in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert again.act is tt.gelu
+
+
 def test_pickle_and_copy_after_a_backward() -> None:
     double = tt.custom_op("x", name="double")(_double)
     double.vjp(x=_double_dx)
