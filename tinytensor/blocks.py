@@ -4,8 +4,8 @@ Python looks for Ctrl-C before the first line of every Python function, ``__exit
 KeyboardInterrupt raised there would end the block with nothing undone, and recording, say, would
 stay off for the rest of the program. Here a block runs as long as its token is alive, and the token
 hangs on what the ``with`` statement holds to call at its end, which nobody else has. Called or,
-where an interrupt was faster, let go uncalled: the token is gone, and a weak reference to it sees to
-what is left to do.
+where an interrupt was faster, let go uncalled: the token is gone, and a weak reference to it sees
+to what is left to do.
 
 So a manager is entered as often as one likes, one inside another and in several threads, for what
 a block changes is written down in the block. And settings are not put back but looked up: of the
@@ -103,8 +103,8 @@ def _leave_last(manager: Any) -> None:
 
 
 class _Exit:
-    """``__exit__`` of managers. A ``with`` looks it up and ``__enter__``, in either order, before it
-    calls the latter; what is found here is that of a new block, which ``__enter__`` then begins."""
+    """``__exit__`` of managers. A ``with`` looks up it and ``__enter__``, in either order, and then
+    calls the latter; what is found here ends a new block, which ``__enter__`` begins."""
 
     def __get__(self, manager: Any, kind: type | None = None) -> Callable[..., Any]:
         if manager is None:

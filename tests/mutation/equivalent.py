@@ -7,8 +7,9 @@ from __future__ import annotations
 
 _ONE_PRODUCT = "both ways are the same product, once over rows and once over a stack of matrices"
 _RATE_1 = "the factor is 1 here; only celu has another"
+_KINK = "0, with a derivative that is 0 or NaN"
 _FLAT = "celu's two slopes are the same, so the rule ends before it gets here"
-_ABOVE, _EYE = "gate(xp, x > 0, g * (slope - low))", "xp.eye(a.shape[-1], dtype=a.dtype)"
+_ABOVE, _EYE = "gate(xp, k.x > 0, g * (slope - low))", "xp.eye(a.shape[-1], dtype=a.dtype)"
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("matmul", "g.ndim > 2", "g.ndim < 2"): _ONE_PRODUCT,
@@ -22,16 +23,45 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         )
         for name in ("logsumexp", "mean", "nansum", "norm", "prod", "sum")
     },
-    ("elu", "xp.minimum(x, 0) * rate", "xp.minimum(x, 0)"): _RATE_1,
-    ("selu", "xp.minimum(x, 0) * rate", "xp.minimum(x, 0)"): _RATE_1,
+    ("elu", "left * rate", "left"): _RATE_1,
+    ("selu", "left * rate", "left"): _RATE_1,
     ("celu", "g * low", "g"): "low is 1 for celu",
+    **{
+        (name, f"{slope} + {kink}", f"{slope} - {kink}"): _KINK
+        for name, slope, kink in [
+            ("abs", "xp.sign(k.x)", "kink(xp, k, k.x)"),
+            ("hypot", "xp.where(endless, xp.sign(x) * part, slope)", "kink(xp, k, k.out)"),
+            ("l1_loss", "xp.sign(d)", "arithmetic.kink(xp, k, d)"),
+            ("norm", "xp.sign(x)", "kink(xp, k, x)"),
+            ("norm", "slope", "g * kink(xp, k, out)"),
+            ("norm", "xp.where(endless, parts, slope)", "kink(xp, k, out)"),
+            ("smooth_l1_loss", "xp.sign(d)", "arithmetic.kink(xp, k, d)"),
+        ]
+    },
+    ("norm", "g * kink(xp, k, out)", "kink(xp, k, out)"): _KINK,
+    ("std", "g * kink(xp, k, k.out)", "kink(xp, k, k.out)"): _KINK,
+    (
+        "std",
+        "centred * scale.reshape(shape) + (g * kink(xp, k, k.out)).reshape(s...",
+        "centred * scale.reshape(shape) - (g * kink(xp, k, k.out)).reshape(s...",
+    ): _KINK,
+    **{
+        (
+            name,
+            was,
+            was.replace("<", ">"),
+        ): "the general way for what the quick one is right for too"
+        for name, out in (("hypot", "k.out"), ("norm", "out"))
+        for was in (f"0 < {out}.min()", f"{out}.max() < math.inf")
+    },
+    ("norm", "p > 0", "p < 0"): "chooses between two ways to write the same power",
     **{
         ("celu", was, now): _FLAT
         for was, now in [
             (f"dx + {_ABOVE}", f"dx - {_ABOVE}"),
             (f"dx + {_ABOVE}", "dx"),
             (f"dx + {_ABOVE}", _ABOVE),
-            ("x > 0", "x < 0"),
+            ("k.x > 0", "k.x < 0"),
             ("g * (slope - low)", "g"),
             ("g * (slope - low)", "slope - low"),
             ("slope - low", "slope + low"),

@@ -238,6 +238,10 @@ def test_logsumexp_of_infinity_and_nan() -> None:
     close(slope(tt.logsumexp, [-INF, INF]), [0, 1])
     close(slope(tt.logsumexp, [INF, 1e300, INF]), [0.5, 0, 0.5])
     close(slope(lambda x: tt.logsumexp(x, 0), [[INF, 0.0], [1, 0]]), [[1, 1], [0, 1]])
+    columns = [[INF, 1.0], [INF, -INF], [0, INF]]
+    close(slope(lambda x: tt.logsumexp(x, 0), columns), [[0.5, 0], [0.5, 0], [0, 2]])
+    rows = [[INF, INF, 1.0], [INF, 0, 0], [0, 0, -INF]]
+    close(slope(lambda x: tt.logsumexp(x, 1), rows), [[0.5, 0.5, 0], [2, 0, 0], [1.5, 1.5, 0]])
     close(slope(tt.logsumexp, [1.0, NAN]), [NAN, NAN])
 
 
@@ -250,6 +254,14 @@ def test_logsumexp_of_integers_and_halves() -> None:
 
 
 # -- norm -----------------------------------------------------------------------------------
+def test_infinite_elements_share_the_gradient_of_their_norm() -> None:
+    half = math.sqrt(0.5)
+    columns = [[INF, 1.0], [-INF, 3.0], [0, INF]]
+    close(slope(lambda x: tt.norm(x, 2, axis=0), columns), [[half, 0], [-half, 0], [0, 2]])
+    rows = [[INF, INF, 1.0], [-INF, 0, 0]]
+    close(slope(lambda x: tt.norm(x, 2, axis=1), rows), [[half, half, 0], [-2, 0, 0]])
+
+
 ORDERS = [0, 0.5, 1, 1.5, 2, 3, INF, -INF, -1, -2.5]
 
 
