@@ -105,9 +105,9 @@ def test_one_drives_an_optimiser_and_one_of_ones_own_is_short() -> None:
     (lambda: StepDecay(1.0, 1, 1.5), "gamma"), (lambda: ExponentialDecay(1.0, math.nan), "gamma"),
     (lambda: ExponentialDecay(1.0, True), "gamma"),
     (lambda: ExponentialDecay(1.0, 0.5, 2.0), "min_lr: expected a number from 0 to max_lr = 1.0"),
-    (lambda: ExponentialDecay(math.inf, 0.5), "max_lr: expected a number >= 0, got inf"),
-    (lambda: LinearWarmup(True), "max_lr: expected a number >= 0, got True"),
-    (lambda: LinearWarmup(1.0, "3"), "warmup: expected a number >= 0, got '3'"),
+    (lambda: ExponentialDecay(math.inf, 0.5), "max_lr: expected a finite number >= 0, got inf"),
+    (lambda: LinearWarmup(True), "max_lr: expected a finite number >= 0, got True"),
+    (lambda: LinearWarmup(1.0, "3"), "warmup: expected a finite number >= 0, got '3'"),
     (lambda: LinearWarmup(1.0, math.nan), "warmup"), (lambda: LinearWarmup(np.ones(1)), "max_lr"),
 ])  # fmt: skip
 def test_each_names_its_bad_number(make: Any, match: str) -> None:
