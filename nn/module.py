@@ -6,7 +6,7 @@ How attributes are found
     looked into. So ``self.blocks = [Block() for _ in range(4)]`` works, a list may grow later, and
     forgetting ``super().__init__()`` does no harm. Order is the order of assignment; names are
     paths such as ``"blocks.0.attn.weight"``. What would give two parameters one name, or one no
-    name that stays (in a set), is refused: see :mod:`.parts`.
+    name that stays (in a set), is refused: see :mod:`.parts`. Iterators are not looked into.
 
 Tied weights
     One Parameter reachable under two names (``head.weight = embedding.weight``) is one parameter:
