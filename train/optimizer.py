@@ -334,7 +334,8 @@ class Optimizer:
         """A snapshot: ``{"arrays": {"0.exp_avg": ndarray, ...}, "numbers": {...}}``.
 
         Arrays are host copies, keyed by the parameter's place and the state's name; the numbers
-        (steps, settings of the groups) are fit for JSON.
+        (steps, settings of the groups) are fit for JSON. ``tt.train.checkpoint`` writes both to a
+        file, beside the weights of the model.
 
         Raises:
             ValueError: a setting of a group is out of range.
