@@ -103,7 +103,7 @@ from .recurrent import LSTM, RNN
 from .resizing import Upsample
 from .state import LoadResult
 from .transformer import FeedForward, TransformerBlock
-from .weights import load_weights
+from .weights import load_weights, save_weights
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -203,6 +203,7 @@ __all__ = [
     "merge_heads",
     "mse_loss",
     "nll_loss",
+    "save_weights",
     "sinusoids",
     "smooth_l1_loss",
     "split_heads",

@@ -7,12 +7,16 @@ its gradient at kinks and infinities is described, with its source.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import full, operations
+from ..operations.axes import axis_of, whole
 from ..tensor import Tensor
-from .layers import Identity, check_size
+from .layers import Identity, check_number, check_size
 from .module import Module, Parameter
+
+#: what a factor that is divided by has to be
+_NOT_ZERO: tuple[str, Callable[[float], bool]] = ("a number other than 0", lambda x: abs(x) > 0)
 
 
 class _Activation(Module):
@@ -20,6 +24,15 @@ class _Activation(Module):
 
     op: ClassVar[Callable[..., Any]]
     settings: ClassVar[tuple[str, ...]] = ()
+
+    if not TYPE_CHECKING:  # which knows what each of them takes
+
+        def __new__(cls, *given: Any, **settings: Any) -> Any:
+            """Refuse an input in the place of settings."""
+            if given and isinstance(given[0], Tensor) and given[0].ndim:
+                name = cls.__name__
+                raise TypeError(f"{name}: takes settings, not x; write nn.{name}()(x)")
+            return super().__new__(cls)
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as ``x``."""
@@ -52,7 +65,7 @@ class Tanh(_Activation):
     op = operations.tanh
 
 
-class Tanhshrink(Module):
+class Tanhshrink(_Activation):
     """x - tanh(x)."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -95,8 +108,8 @@ class Softplus(_Activation):
     settings = ("beta", "threshold")
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0):
-        self.beta = beta
-        self.threshold = threshold
+        self.beta = check_number("beta", beta, *_NOT_ZERO)
+        self.threshold = check_number("threshold", threshold)
 
 
 class Softsign(_Activation):
@@ -127,7 +140,7 @@ class LeakyReLU(_Activation):
     settings = ("negative_slope",)
 
     def __init__(self, negative_slope: float = 0.01):
-        self.negative_slope = negative_slope
+        self.negative_slope = check_number("negative_slope", negative_slope)
 
 
 class PReLU(Module):
@@ -143,7 +156,7 @@ class PReLU(Module):
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25):
         channels = check_size("num_parameters", num_parameters)
-        self.weight = Parameter(full((channels,), float(init)))
+        self.weight = Parameter(full((channels,), float(check_number("init", init))))
 
     def forward(self, x: Tensor) -> Tensor:
         """(batch, channels, ...), or any shape where there is one weight -> the same."""
@@ -162,7 +175,7 @@ class ELU(_Activation):
     settings = ("alpha",)
 
     def __init__(self, alpha: float = 1.0):
-        self.alpha = alpha
+        self.alpha = check_number("alpha", alpha)
 
 
 class CELU(_Activation):
@@ -172,7 +185,7 @@ class CELU(_Activation):
     settings = ("alpha",)
 
     def __init__(self, alpha: float = 1.0):
-        self.alpha = alpha
+        self.alpha = check_number("alpha", alpha, *_NOT_ZERO)
 
 
 class SELU(_Activation):
@@ -188,10 +201,9 @@ class Hardtanh(_Activation):
     settings = ("min_val", "max_val")
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0):
-        if not min_val < max_val:
-            raise ValueError(f"min_val: expected less than max_val, {max_val}, got {min_val}")
-        self.min_val = min_val
-        self.max_val = max_val
+        self.max_val = most = check_number("max_val", max_val)
+        expected = f"less than max_val, {max_val}"
+        self.min_val = check_number("min_val", min_val, expected, lambda x: x < most)
 
 
 class Hardsigmoid(_Activation):
@@ -206,28 +218,26 @@ class Hardswish(_Activation):
     op = operations.hard_swish
 
 
-class Threshold(Module):
+class Threshold(_Activation):
     """x where x > threshold, else ``value``."""
 
+    settings = ("threshold", "value")
+
     def __init__(self, threshold: float, value: float):
-        self.threshold = threshold
-        self.value = value
+        self.threshold = check_number("threshold", threshold)
+        self.value = check_number("value", value)
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as ``x``."""
         out: Tensor = operations.where(x <= self.threshold, self.value, x)
         return out
 
-    def extra_repr(self) -> str:
-        """The arguments, for ``repr``."""
-        return f"threshold={self.threshold!r}, value={self.value!r}"
 
-
-class Hardshrink(Module):
+class Hardshrink(_Activation):
     """x where |x| > lambd, else 0."""
 
     def __init__(self, lambd: float = 0.5):
-        self.lambd = lambd
+        self.lambd = check_number("lambd", lambd)
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as ``x``."""
@@ -239,13 +249,11 @@ class Hardshrink(Module):
         return f"{self.lambd!r}"
 
 
-class Softshrink(Module):
+class Softshrink(_Activation):
     """x drawn towards 0 by ``lambd``, and 0 where |x| <= lambd."""
 
     def __init__(self, lambd: float = 0.5):
-        if not lambd >= 0:
-            raise ValueError(f"lambd: expected a number >= 0, got {lambd!r}")
-        self.lambd = lambd
+        self.lambd = check_number("lambd", lambd, "a number >= 0", lambda x: x >= 0)
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as ``x``."""
@@ -266,7 +274,7 @@ class Softmax(_Activation):
     settings = ("axis",)
 
     def __init__(self, axis: int = -1):
-        self.axis = axis
+        self.axis = whole("axis", axis)
 
 
 class Softmax2d(Softmax):
@@ -281,36 +289,40 @@ class LogSoftmax(Softmax):
 
     op = operations.log_softmax
 
+    def __init__(self, axis: int = -1):
+        super().__init__(axis)
+
 
 class Softmin(Softmax):
     """The softmax of -x along ``axis``."""
+
+    def __init__(self, axis: int = -1):
+        super().__init__(axis)
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as ``x``."""
         return super().forward(-x)
 
 
-class GLU(Module):
+class GLU(_Activation):
     """a sigmoid(b), where a and b are the halves of x along ``axis``: Dauphin et al., 2017."""
 
+    settings = ("axis",)
+
     def __init__(self, axis: int = -1):
-        self.axis = axis
+        self.axis = whole("axis", axis)
 
     def forward(self, x: Tensor) -> Tensor:
         """The shape of ``x``, half as long along ``axis``.
 
         Raises:
-            ValueError: ``x`` has no halves there.
+            ValueError: ``x`` has no halves there, or no such axis.
         """
-        length = x.shape[self.axis]
+        length = x.shape[axis_of("GLU: axis", self.axis, x.shape)]
         if length % 2:
             raise ValueError(f"x: expected an even length along axis {self.axis}, got {x.shape}")
         a, b = operations.split(x, length // 2, axis=self.axis) if length else (x, x)
         return a * operations.sigmoid(b)
-
-    def extra_repr(self) -> str:
-        """The arguments, for ``repr``."""
-        return f"axis={self.axis}"
 
 
 #: activation name, as TransformerBlock, FeedForward and GPTConfig take it -> a new module

@@ -75,6 +75,8 @@ def _named(thing: Any) -> str:
         return (
             f"the function {name}; use the layer of that kind, or a Module whose forward calls it"
         )
+    if isinstance(thing, (list, tuple)):
+        return f"a {type(thing).__name__}; write nn.Sequential(*layers) for the modules in it"
     return type(thing).__name__
 
 

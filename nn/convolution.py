@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from .. import empty, operations
+from ..operations.axes import whole
 from ..operations.convolution import paddings
 from ..operations.geometry import per_axis
 from ..tensor import Tensor
@@ -227,8 +228,8 @@ class Flatten(Module):
     """Axes ``start_dim`` to ``end_dim`` as one; by default all but the batch's."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
-        self.start_dim = start_dim
-        self.end_dim = end_dim
+        self.start_dim = whole("start_dim", start_dim)
+        self.end_dim = whole("end_dim", end_dim)
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, a, b, ...) -> (N, a · b · ...)."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import operations
 from ..tensor import Tensor
+from .layers import check_eps, check_number
 from .losses import _Loss
 
 
@@ -19,7 +20,7 @@ class CosineEmbeddingLoss(_Loss):
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean"):
         super().__init__(reduction)
-        self.margin = margin
+        self.margin = check_number("margin", margin)
 
     def forward(self, x1: Tensor, x2: Tensor, y: Any) -> Tensor:
         """(..., n), (..., n), 1 or -1 (...) -> a scalar, or (...) without reduction."""
@@ -46,7 +47,8 @@ class TripletMarginLoss(_Loss):
         reduction: str = "mean",
     ):
         super().__init__(reduction)
-        self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
+        self.margin = check_number("margin", margin, "a number > 0", lambda x: x > 0)
+        self.p, self.eps, self.swap = check_number("p", p), check_eps(eps), swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """Three of (..., n) -> a scalar, or (...) without reduction."""
@@ -60,7 +62,7 @@ class MarginRankingLoss(_Loss):
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean"):
         super().__init__(reduction)
-        self.margin = margin
+        self.margin = check_number("margin", margin)
 
     def forward(self, x1: Tensor, x2: Tensor, y: Any) -> Tensor:
         """Equal shapes, y 1 or -1 -> a scalar, or that shape without reduction."""
@@ -72,7 +74,7 @@ class HingeEmbeddingLoss(_Loss):
 
     def __init__(self, margin: float = 1.0, reduction: str = "mean"):
         super().__init__(reduction)
-        self.margin = margin
+        self.margin = check_number("margin", margin)
 
     def forward(self, x: Tensor, y: Any) -> Tensor:
         """Any shape, y 1 or -1 -> a scalar, or that shape without reduction."""

@@ -6,7 +6,7 @@ Parameter names, shapes and starting values are PyTorch's, so its state dicts lo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,37 @@ def check_size(name: str, value: Any) -> int:
     return int(value)
 
 
+def check_number(
+    name: str,
+    value: Any,
+    expected: str = "a number",
+    fits: Callable[[float], bool] = lambda x: x == x,
+) -> Any:
+    """``value`` as a number of Python's, or a ValueError that names the argument.
+
+    Args:
+        name: of the argument.
+        value: a number of Python's or NumPy's, or an array or tensor without axes; no bool.
+        expected: what to say of the range.
+        fits: whether a number is in the range; all but NaN are, if left out.
+    """
+    constant = not (isinstance(value, Tensor) and value.requires_grad)
+    found = value.item() if constant and getattr(value, "shape", None) == () else value
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or not fits(found):
+        shown = f"shape {value.shape}" if getattr(value, "shape", ()) else repr(value)
+        raise ValueError(f"{name}: expected {expected}, got {shown}")
+    return found
+
+
+def check_eps(value: Any) -> float:
+    """``eps`` as a float >= 0, or a ValueError."""
+    return float(check_number("eps", value, "a number >= 0", lambda x: 0.0 <= x < math.inf))
+
+
 def check_probability(name: str, value: float) -> float:
     """``value`` as a float in [0, 1], or a ValueError that names the argument."""
-    number = isinstance(value, (int, float, np.integer, np.floating))
-    if isinstance(value, bool) or not number or not 0.0 <= value <= 1.0:
-        raise ValueError(f"{name}: expected a probability in [0, 1], got {value!r}")
-    return float(value)
+    expected = "a probability in [0, 1]"
+    return float(check_number(name, value, expected, lambda p: 0.0 <= p <= 1.0))
 
 
 def as_ids(ids: Any, like: Tensor, name: str = "ids") -> Tensor:
@@ -102,11 +127,10 @@ class Embedding(Module):
         self.num_embeddings = check_size("num_embeddings", num_embeddings)
         self.embedding_dim = check_size("embedding_dim", embedding_dim)
         if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise ValueError(
-                    f"padding_idx: expected one of the {num_embeddings} rows, got {padding_idx}"
-                )
-            padding_idx %= num_embeddings
+            n, row = self.num_embeddings, padding_idx
+            if not isinstance(row, (int, np.integer)) or not -n <= row < n:
+                raise ValueError(f"padding_idx: expected one of the {n} rows, got {row!r}")
+            padding_idx = int(row) % n
         self.padding_idx = padding_idx
         self.weight = Parameter(empty((num_embeddings, embedding_dim)))
         init.normal_(self.weight)
@@ -162,7 +186,7 @@ class LayerNorm(Module):
                 raise ValueError(f"dim: LayerNorm is over the last axis only, got {tuple(dim)}")
             dim = dim[0]
         self.dim = check_size("dim", dim)
-        self.eps = float(eps)
+        self.eps = check_eps(eps)
         self.weight: Parameter | None = None
         self.bias: Parameter | None = None
         if elementwise_affine:

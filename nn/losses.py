@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from .. import operations, tensor
+from ..operations.axes import whole
 from ..operations.loss import REDUCTIONS, check_reduction
 from ..tensor import Tensor
+from .layers import check_number, check_probability
 from .module import Module
 
 
@@ -200,8 +202,8 @@ class CrossEntropyLoss(_Loss):
         weight: Any = None,
     ):
         super().__init__(reduction)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
+        self.ignore_index = whole("ignore_index", ignore_index)
+        self.label_smoothing = check_probability("label_smoothing", label_smoothing)
         self._weight("weight", weight)
 
     def forward(self, logits: Tensor, target: Any) -> Tensor:
@@ -221,7 +223,7 @@ class NLLLoss(_Loss):
 
     def __init__(self, ignore_index: int = -100, reduction: str = "mean", weight: Any = None):
         super().__init__(reduction)
-        self.ignore_index = ignore_index
+        self.ignore_index = whole("ignore_index", ignore_index)
         self._weight("weight", weight)
 
     def forward(self, log_probs: Tensor, target: Any) -> Tensor:
@@ -250,7 +252,7 @@ class SmoothL1Loss(_Loss):
 
     def __init__(self, beta: float = 1.0, reduction: str = "mean"):
         super().__init__(reduction)
-        self.beta = beta
+        self.beta = check_number("beta", beta, "a number >= 0", lambda x: x >= 0)
 
     def forward(self, prediction: Tensor, target: Any) -> Tensor:
         """Equal shapes -> a scalar, or that shape without reduction."""
@@ -262,7 +264,7 @@ class HuberLoss(_Loss):
 
     def __init__(self, delta: float = 1.0, reduction: str = "mean"):
         super().__init__(reduction)
-        self.delta = delta
+        self.delta = check_number("delta", delta, "a number > 0", lambda x: x > 0)
 
     def forward(self, prediction: Tensor, target: Any) -> Tensor:
         """Equal shapes -> a scalar, or that shape without reduction."""

@@ -6,7 +6,7 @@ How attributes are found
     looked into. So ``self.blocks = [Block() for _ in range(4)]`` works, a list may grow later, and
     forgetting ``super().__init__()`` does no harm. Order is the order of assignment; names are
     paths such as ``"blocks.0.attn.weight"``. What would give two parameters one name, or one no
-    name that stays (in a set), is refused: see :mod:`.parts`.
+    name that stays (in a set), is refused: see :mod:`.parts`. Iterators are not looked into.
 
 Tied weights
     One Parameter reachable under two names (``head.weight = embedding.weight``) is one parameter:
@@ -353,7 +353,7 @@ class Module:
             fn(module)
         return self
 
-    def to(self: M, *targets: Any) -> M:
+    def to(self: M, *targets: Any, **named: Any) -> M:
         """Move parameters, buffers and gradients to a device and/or a dtype, in place.
 
         Tensors keep their identity, so ties and an optimiser's references stay good. Integer and
@@ -361,11 +361,12 @@ class Module:
 
         Args:
             targets: a device or its name ("cuda"), a dtype or its name ("float64"), or both.
+            named: the same as ``device=`` and ``dtype=``.
 
         Raises:
             TypeError: a dtype that is no floating one; nothing has changed.
         """
-        move(self, targets)
+        move(self, targets, named)
         return self
 
     # ---- saving and loading --------------------------------------------------------------------
@@ -374,10 +375,10 @@ class Module:
         """Parameters and persistent buffers by path: a snapshot in host NumPy arrays.
 
         The arrays are copies: training on changes none of them. A tied parameter appears once,
-        under its first name.
+        under its first name. :func:`~tinytensor.nn.save_weights` writes them to a file.
         """
         entries = [*self.named_parameters(), *self.named_buffers(persistent_only=True)]
-        return {name: np.array(tensor.detach().numpy()) for name, tensor in entries}
+        return {name: np.array(tensor.detach().numpy(), order="C") for name, tensor in entries}
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> LoadResult:
         """Copy the arrays of ``state`` into the parameters and buffers.

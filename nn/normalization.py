@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import no_grad, ones, operations, tensor, zeros
 from ..tensor import Tensor
-from .layers import check_size
+from .layers import check_eps, check_number, check_size
 from .module import Module, Parameter
 
 
@@ -33,7 +33,7 @@ class RMSNorm(Module):
                 raise ValueError(f"dim: RMSNorm is over the last axis only, got {tuple(dim)}")
             dim = dim[0]
         self.dim = check_size("dim", dim)
-        self.eps = eps
+        self.eps = None if eps is None else check_eps(eps)
         self.weight: Parameter | None = Parameter(ones((self.dim,))) if elementwise_affine else None
 
     def forward(self, x: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ class GroupNorm(Module):
             raise ValueError(
                 f"num_groups: expected a divisor of num_channels {num_channels}, got {num_groups}"
             )
-        self.eps = float(eps)
+        self.eps = check_eps(eps)
         self.weight: Parameter | None = Parameter(ones((num_channels,))) if affine else None
         self.bias: Parameter | None = Parameter(zeros((num_channels,))) if affine else None
 
@@ -104,12 +104,10 @@ class _RunningNorm(Module):
         track_running_stats: bool = True,
     ):
         self.num_features = n = check_size("num_features", num_features)
-        if momentum is not None and not 0 <= momentum <= 1:
-            raise ValueError(
-                f"momentum: expected a number in [0, 1], or None for the plain average over all "
-                f"batches, got {momentum!r}"
-            )
-        self.eps = float(eps)
+        if momentum is not None:
+            expected = "a number in [0, 1], or None for the plain average over all batches"
+            momentum = check_number("momentum", momentum, expected, lambda x: 0 <= x <= 1)
+        self.eps = check_eps(eps)
         self.momentum = momentum
         self.weight = Parameter(ones((n,))) if affine else None
         self.bias = Parameter(zeros((n,))) if affine else None

@@ -4,8 +4,9 @@ A part (a parameter or a module) has a name: the way to it from its module, join
 steps are an attribute, a position in a list, tuple or deque, a key of a dict, a field of a
 dataclass or namespace. Names are what state dicts, optimiser groups and checkpoints go by, so each
 belongs to one part only: keys that would break that are refused, and so are parts where they have
-no name that stays, such as in a set. Attributes are checked when they are set; what grows later,
-whenever the parts are listed.
+no name that stays, such as in a set. All is checked whenever the parts are listed; an attribute
+also when it is set, as far as its first items tell that there are parts in it. Iterators
+(generators, zip, map) are not looked into, as that would use them up.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from collections import UserDict, UserList, deque
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from types import GeneratorType, MappingProxyType, SimpleNamespace
+from itertools import islice
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 #: parts that were found where they have no name: (the place, the type of what is there, the part)
 Nameless = list[tuple[str, str, "Parameter | Module"]]
 Look = Callable[[Any], Iterable[tuple[Any, Any]]]
+#: how many items tell, of as many containers, whether there are parts in what becomes an attribute
+_FIRST = 4
 
 
 def _part(value: Any) -> Iterable[tuple[Any, Any]]:
@@ -48,17 +52,11 @@ def _without_names(value: Any) -> Iterable[tuple[Any, Any]]:
     return (("", item) for item in value)
 
 
-def _only_once(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Marks iterators, which looking into would use up."""
-    return ()
-
-
 _WAYS: tuple[tuple[tuple[type, ...], Look], ...] = (
     ((list, tuple, deque, UserList), enumerate),
     ((dict, UserDict, MappingProxyType), _by_key),
     ((SimpleNamespace,), _by_attribute),
     ((set, frozenset, KeysView, ValuesView, ItemsView, np.ndarray), _without_names),
-    ((GeneratorType, map, filter, zip), _only_once),
 )
 
 
@@ -95,9 +93,15 @@ def parts(
     for name, value in places:
         look = way_into(type(value))
         if look is _part:
-            yield name, value
+            pairs: Iterable[tuple[str, Parameter | Module]] = ((name, value),)
         elif look is not None:
-            yield from _inside(type(module), name, value, look, found)
+            pairs = _inside(type(module), name, value, look, found)
+        else:
+            continue
+        for pair in pairs:
+            if "." in name or not name:  # put into vars(module)
+                _refuse_name(module, name)
+            yield pair
     if found and nameless is None:
         _refuse_nameless(module, found)
 
@@ -113,11 +117,6 @@ def _inside(
     if id(value) in outer:
         return
     outer = (*outer, id(value))
-    if look is _only_once:
-        raise TypeError(
-            f"{owner.__name__}.{path}: a {type(value).__name__} can be gone through only once, so "
-            "that parameters and modules in it cannot be found; write list(...) around it"
-        )
     taken: dict[str, Any] = {}
     for step, item in look(value):
         deeper = way_into(type(item))
@@ -133,13 +132,13 @@ def _inside(
             nameless += ((path, type(value).__name__, part) for _, part in found)
             continue
         for n, pair in enumerate(found):
-            if not n and look is _by_key:
+            if not n and (look is _by_key or look is _by_attribute):
                 _check_key(owner, path, step, taken)
             yield pair
 
 
 def _check_key(owner: type, path: str, key: Any, taken: dict[str, Any]) -> None:
-    """Raise unless the key of a dict names what is under it, and nothing else in that dict."""
+    """Raise unless the key of a dict (or namespace) names what is under it, and nothing else."""
     step, place = str(key), f"{owner.__name__}.{path}"
     if not step or "." in step:
         raise ValueError(
@@ -181,11 +180,18 @@ def _all_below(module: Module) -> set[int]:
 
 def holds_parts(owner: type, name: str, value: Any) -> bool:
     """Whether an attribute's value is, or has in it, a parameter or module."""
+    return any(True for _ in _all_in(owner, name, value))
+
+
+def _all_in(owner: type, name: str, value: Any) -> Iterator[Parameter | Module]:
+    """The parts that an attribute's value is or has in it, with a name or without."""
     look = way_into(type(value))
-    if look is None or look is _part or look is _only_once:
-        return look is _part
-    nameless: Nameless = []
-    return any(True for _ in _inside(owner, name, value, look, nameless)) or bool(nameless)
+    if look is _part:
+        yield value
+    elif look is not None:
+        nameless: Nameless = []
+        yield from (part for _, part in _inside(owner, name, value, look, nameless))
+        yield from (part for _, _, part in nameless)
 
 
 def check_attribute(module: Module, name: str, value: Any) -> None:
@@ -199,21 +205,43 @@ def check_attribute(module: Module, name: str, value: Any) -> None:
     if look is None:
         return
     if look is not _part:
+        if not _begins_with_parts(value, look):
+            return
         nameless: Nameless = []
         own = {id(part) for _, part in _inside(type(module), name, value, look, nameless)}
         if not (own or nameless):
             return
         _refuse_nameless(module, [entry for entry in nameless if id(entry[2]) not in own])
     if not name or "." in name:
-        raise ValueError(
-            f"{name!r}: expected a name without dots for the attribute of {type(module).__name__}, "
-            "since dots stand between the names of modules"
-        )
+        _refuse_name(module, name)
     if name in _names_of_module():
         raise ValueError(
             f"{name}: every Module has an attribute of this name of its own; call the parameter or "
             f"module in {type(module).__name__} something else"
         )
+
+
+def _refuse_name(module: Module, name: str) -> None:
+    raise ValueError(
+        f"{name!r}: expected a name without dots for the attribute of {type(module).__name__}, "
+        "since dots stand between the names of modules"
+    )
+
+
+def _begins_with_parts(value: Any, look: Look) -> bool:
+    """Whether a part is among the first items, also those of the first containers in there.
+
+    This is to be quick: a million losses may become an attribute.
+    """
+    todo = [(value, look)]
+    for here, way in todo:  # which grows
+        for _, item in islice(way(here), _FIRST):
+            deeper = way_into(type(item))
+            if deeper is _part:
+                return True
+            if deeper is not None and len(todo) < _FIRST:
+                todo.append((item, deeper))
+    return False
 
 
 @lru_cache(maxsize=1)
@@ -224,17 +252,25 @@ def _names_of_module() -> frozenset[str]:
 
 
 def check_class(cls: type[Module]) -> None:
-    """Raise where a class has a part as an attribute: all its modules would share it, unnamed.
+    """Raise where parameters or buffers are in a class: all its modules would share them, unnamed.
+
+    A module without any, such as ``default = nn.ReLU()``, may be there.
 
     Raises:
         TypeError: see there.
     """
     for name, value in vars(cls).items():
-        if holds_parts(cls, name, value):
+        if any(_has_numbers(part) for part in _all_in(cls, name, value)):
             raise TypeError(
                 f"{cls.__name__}.{name}: a parameter or module in the class itself belongs to no "
                 "module and would not be found; make it in __init__, as an attribute of self"
             )
+
+
+def _has_numbers(part: Parameter | Module) -> bool:
+    if isinstance(part, Tensor):
+        return True
+    return any(True for found in (part.parameters(), part.buffers()) for _ in found)
 
 
 def walk(

@@ -8,13 +8,20 @@ import numpy as np
 
 from ..convert import names_device
 from ..device import Device
+from ..hints import of_setting
 
 if TYPE_CHECKING:
     from .module import Module
 
 
-def move(module: Module, targets: tuple[Any, ...]) -> None:
+def move(module: Module, targets: tuple[Any, ...], named: dict[str, Any]) -> None:
     """See :meth:`Module.to`."""
+    if unknown := sorted(named.keys() - {"device", "dtype"}):
+        raise TypeError(
+            f"to: unknown argument {unknown[0]!r}; expected device= and dtype="
+            f"{of_setting(unknown[0], ())}"
+        )
+    targets = tuple(target for target in (*targets, *named.values()) if target is not None)
     for target in targets:
         device = isinstance(target, Device) or (isinstance(target, str) and names_device(target))
         if not device and np.dtype(target).kind != "f":

@@ -129,6 +129,10 @@ class _AdaptivePool(Module):
     dims: int
 
     def __init__(self, output_size: Any):
+        sizes = 1 if output_size is None else output_size  # None: as many as the input has
+        if isinstance(sizes, (tuple, list)):
+            sizes = tuple(1 if n is None else n for n in sizes)
+        per_axis("output_size", sizes, self.dims, 0)
         self.output_size = output_size
 
     def extra_repr(self) -> str:

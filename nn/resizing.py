@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import operations
+from ..operations.axes import wholes
 from ..tensor import Tensor
+from .layers import check_number
 from .module import Module
+
+_MODES = ("nearest", "linear", "bilinear", "trilinear")
 
 
 class Upsample(Module):
@@ -28,6 +33,18 @@ class Upsample(Module):
         align_corners: bool = False,
         recompute_scale_factor: bool = False,
     ):
+        if mode not in _MODES:
+            raise ValueError(f"mode: expected one of {', '.join(_MODES)}, got {mode!r}")
+        if align_corners and mode == "nearest":
+            raise ValueError("align_corners: expected False for mode='nearest', got True")
+        if (size is None) == (scale_factor is None):
+            given = "neither" if size is None else "both"
+            raise ValueError(f"size: expected either size or scale_factor, got {given}")
+        if size is not None and min(wholes("size", size), default=0) < 1:
+            raise ValueError(f"size: expected integers >= 1, got {size!r}")
+        for f in scale_factor if isinstance(scale_factor, (tuple, list)) else (scale_factor,):
+            if size is None:
+                check_number("scale_factor", f, "numbers > 0", lambda x: 0 < x < math.inf)
         self.size = size
         self.scale_factor = scale_factor
         self.mode = mode
@@ -48,4 +65,7 @@ class Upsample(Module):
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""
         which = "size" if self.scale_factor is None else "scale_factor"
-        return f"{which}={getattr(self, which)}, mode={self.mode!r}"
+        text = f"{which}={getattr(self, which)}, mode={self.mode!r}"
+        for flag in ("align_corners", "recompute_scale_factor"):
+            text += f", {flag}=True" if getattr(self, flag) else ""
+        return text

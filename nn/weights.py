@@ -1,11 +1,16 @@
-"""Reading the weights of other programs from a file."""
+"""Weights in files, in the safetensors format, which other programs read and write too."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+from .module import Module
+from .state import check_state, host_array
 
 #: the safetensors format's dtypes that NumPy has, little-endian as in the file
 _DTYPES = {
@@ -16,6 +21,38 @@ _DTYPES = {
 }  # fmt: skip
 
 
+def save_weights(model: Module | Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write a module's state dict to a safetensors file; :func:`load_weights` reads it.
+
+    Args:
+        model: a module, or a state dict: name -> array or tensor.
+        path: of the file, which is replaced if there is one.
+
+    Raises:
+        OSError: the file cannot be written.
+        TypeError: not a module or state dict, or an entry is no array of real numbers.
+    """
+    from safetensors.numpy import save
+
+    state = model.state_dict() if isinstance(model, Module) else model
+    check_state(state)
+    _check_path(path)
+    arrays = {}
+    for name, value in state.items():
+        try:
+            arrays[name] = np.array(host_array(value), order="C")
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"model: {name}: expected an array, got {type(value).__name__} ({error})"
+            ) from None
+    Path(path).write_bytes(save(arrays))
+
+
+def _check_path(path: Any) -> None:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path: expected the name of a file, got {type(path).__name__}")
+
+
 def load_weights(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file by name, as ``load_state_dict`` takes them.
 
@@ -24,10 +61,12 @@ def load_weights(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
     Raises:
         OSError: the file cannot be read.
+        TypeError: ``path`` is none.
         ValueError: it is no safetensors file, or has a dtype that is neither NumPy's nor bfloat16.
     """
     from safetensors import SafetensorError, deserialize
 
+    _check_path(path)
     try:
         entries = deserialize(Path(path).read_bytes())
     except SafetensorError as error:
@@ -40,6 +79,8 @@ def load_weights(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
             arrays[name] = bits.view("<f4").reshape(shape)
         elif kind in _DTYPES:
             arrays[name] = np.frombuffer(data, _DTYPES[kind]).reshape(shape)
+        elif kind.startswith("C"):
+            raise ValueError(f"path: {name} in {path} is {kind}, complex, which no module takes")
         else:
             raise ValueError(
                 f"path: {name} in {path} is {kind}, which NumPy does not have; with PyTorch, write "

@@ -5,6 +5,18 @@ the rest (settings, step, generator states, vocabulary) as JSON in its metadata.
 can be replaced in one atomic step: it is written under another name in the same folder, flushed to
 the disk, and renamed. A kill, a full disk or a power cut at any moment leaves the last good one.
 Nothing in it can run code; a file from elsewhere is checked before anything is changed.
+
+In a loop of your own, to stop and go on with the same numbers::
+
+    from tinytensor.train import Checkpoint, checkpoint
+
+    state = Checkpoint(model.state_dict(), optimizer.state_dict(), meta={"step": step})
+    checkpoint.save("run/checkpoint.safetensors", state)
+
+    saved = checkpoint.load("run/checkpoint.safetensors")
+    model.load_state_dict(saved.weights)
+    optimizer.load_state_dict(saved.optimizer)
+    start = saved.meta["step"]
 """
 
 from __future__ import annotations

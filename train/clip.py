@@ -46,7 +46,7 @@ def clip_grad_norm(params: Iterable[Tensor] | Tensor, max_norm: float) -> float:
 
     Args:
         params: tensors; one that is there twice counts once.
-        max_norm: > 0; infinity only measures.
+        max_norm: > 0; infinity only measures, whatever the norm.
 
     Returns:
         The norm before clipping; 0.0 where no parameter has a gradient (yet). Squares may overflow
@@ -62,10 +62,15 @@ def clip_grad_norm(params: Iterable[Tensor] | Tensor, max_norm: float) -> float:
     for grad in grads:
         alike.setdefault((grad.device, grad.dtype), []).append(grad.data)
     norm = math.hypot(*(joint_norm(place.xp, arrays) for (place, _), arrays in alike.items()))
-    scale = limit / (norm + 1e-6)
+    scale = factor(limit, norm)
     if not scale >= 1.0:
         scale_all(grads, scale)
     return norm
+
+
+def factor(limit: float, norm: float) -> float:
+    """What gradients of a joint norm are multiplied by, if it is below 1 (or NaN)."""
+    return 1.0 if limit == math.inf else limit / (norm + 1e-6)
 
 
 def clip_grad_value(params: Iterable[Tensor] | Tensor, clip_value: float) -> None:

@@ -18,18 +18,21 @@ def snapshot(optimizer: Optimizer) -> dict[str, Any]:
     """See :meth:`Optimizer.state_dict`."""
     arrays: dict[str, np.ndarray] = {}
     steps: list[int] = []
-    for i, p in enumerate(optimizer.parameters()):
-        state = optimizer.state.get(p, {"step": 0})
-        steps.append(state["step"])
-        for name in optimizer.slots:
-            if name in state:
-                host = device_of(state[name]).to_host(state[name])
-                arrays[f"{i}.{name}"] = np.array(host)
     groups = []
     for group in optimizer.param_groups:
         optimizer.settle(group)
         settings = {key: value for key, value in group.items() if key != "params"}
         groups.append({**settings, "size": len(group["params"])})
+    owners = [group for group in optimizer.param_groups for _ in group["params"]]
+    for i, (p, group) in enumerate(zip(optimizer.parameters(), owners, strict=True)):
+        state = optimizer.state.get(p, {"step": 0})
+        steps.append(state["step"])
+        for name in optimizer.slots:
+            if name in state:
+                host = device_of(state[name]).to_host(state[name])
+                arrays[f"{i}.{name}"] = np.array(host, order="C")
+            elif state["step"] and name in optimizer.slots_of(group):  # needed from now on
+                arrays[f"{i}.{name}"] = np.zeros(p.shape, optimizer.state_dtype(p))
     kind = type(optimizer).__name__
     return {"arrays": arrays, "numbers": {"kind": kind, "steps": steps, "groups": groups}}
 
@@ -67,7 +70,9 @@ def restore(optimizer: Optimizer, state: Mapping[str, Any]) -> None:
             if array is None or array.shape != p.shape:
                 got = "nothing" if array is None else f"shape {array.shape}"
                 raise ValueError(f"state: {i}.{name}: expected shape {p.shape}, got {got}")
-            entry[name] = p.device.from_host(np.array(array, dtype=optimizer.state_dtype(p)))
+            entry[name] = p.device.from_host(
+                np.array(array, dtype=optimizer.state_dtype(p), order="C")
+            )
         if step:
             fresh[p] = entry
     if arrays:

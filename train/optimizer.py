@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..device import device_of
-from ..hints import attribute_missing
+from ..hints import attribute_missing, of_setting
+from ..other_settings import OF_SETTINGS
 from ..tensor import Tensor
 from ..version import user_line
 from .clip import refuse_module
@@ -74,6 +75,7 @@ class Optimizer:
         if not entries:
             raise ValueError("params: expected at least one parameter, got none")
         self.defaults = dict(defaults)
+        self._keys = {*defaults, "params"}  # of every group
         self.param_groups: list[dict[str, Any]] = []
         self.state: dict[Tensor, dict[str, Any]] = {}  # parameter -> "step" and arrays
         seen: set[Tensor] = set()
@@ -108,11 +110,7 @@ class Optimizer:
         """A group with all settings, checked; each of its parameters once."""
         if not isinstance(given, Mapping) or "params" not in given:
             raise TypeError("params: expected only tensors, or only dicts with a 'params' list")
-        unknown = sorted(set(given) - set(self.defaults) - {"params"})
-        if unknown:
-            raise ValueError(
-                f"{', '.join(unknown)}: {type(self).__name__} has only {sorted(self.defaults)}"
-            )
+        self._refuse_unknown(given)
         params = given["params"]
         refuse_module(params)
         members = [params] if isinstance(params, Tensor) else list(params)
@@ -124,6 +122,8 @@ class Optimizer:
         for p in members:
             if not isinstance(p, Tensor) or not p.requires_grad:
                 kind = "one that does not" if isinstance(p, Tensor) else type(p).__name__
+                if isinstance(p, (tuple, str)):  # of named_parameters(), of state_dict()
+                    kind += "; pass model.parameters()"
                 raise TypeError(f"params: expected tensors that require gradients, got {kind}")
             if p.node is not None:
                 raise TypeError(
@@ -134,12 +134,27 @@ class Optimizer:
         self.settle(group)
         return group
 
+    def _refuse_unknown(self, group: Mapping[str, Any]) -> None:
+        unknown = sorted(str(key) for key in group if key not in self._keys)
+        if unknown:
+            raise ValueError(
+                f"{', '.join(unknown)}: {type(self).__name__} has only {sorted(self.defaults)}"
+                f"{of_setting(unknown[0], self.defaults)}"
+            )
+
     def slots_of(self, group: dict[str, Any]) -> tuple[str, ...]:
         """The state arrays that a group's settings need."""
         return self.slots
 
     def settle(self, group: dict[str, Any]) -> None:
         """Make a group's settings Python's own (they may have come from NumPy), and check them."""
+        if group.keys() != self._keys:
+            self._refuse_unknown(group)
+            missing = ", ".join(sorted(self._keys - group.keys()))
+            raise ValueError(
+                f"param_groups: a group has no {missing}; optimizer.add_param_group(...) fills in "
+                "what is not given"
+            )
         for name, value in group.items():
             if type(value) not in (float, bool) and name != "params":
                 group[name] = plain(value)
@@ -149,7 +164,7 @@ class Optimizer:
         """Refuse settings out of range; subclasses add their own. Every step begins with it."""
         for name in ("lr", "weight_decay"):
             if name in group:
-                group[name] = number(name, group[name], "a number >= 0", not_negative)
+                group[name] = number(name, group[name], "a finite number >= 0", not_negative)
 
     def update(
         self, xp: Any, p: Any, g: Any, scratch: Any, state: Sequence[Any], numbers: dict[str, Any]
@@ -181,6 +196,22 @@ class Optimizer:
         """All parameters in the order of the groups."""
         return (p for group in self.param_groups for p in group["params"])
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse settings, which are those of the groups: here they would change nothing."""
+        own = vars(self).get("defaults", ())
+        if not hasattr(type(self), name):
+            for setting in (name, *OF_SETTINGS.get(name, ())):
+                if setting in own:
+                    use = (
+                        "optimizer.lr = ..."
+                        if setting == "lr"
+                        else f"for group in optimizer.param_groups: group[{setting!r}] = ..."
+                    )
+                    raise AttributeError(
+                        f"{type(self).__name__}.{name}: settings are those of the groups; use {use}"
+                    )
+        object.__setattr__(self, name, value)
+
     if not TYPE_CHECKING:  # which then knows what is missing
 
         def __getattr__(self, name: str) -> Any:
@@ -203,7 +234,7 @@ class Optimizer:
                 p._grad.zero_()
 
     def step(self, share: tuple[int, int] = (0, 1)) -> None:
-        """Update every parameter that has a gradient.
+        """Update every parameter that has a gradient; ``loss.backward()`` comes before it.
 
         Args:
             share: (i, n) updates only the i-th of n equal parts of all numbers, for processes that
@@ -212,7 +243,13 @@ class Optimizer:
         Raises:
             ValueError: a setting of a group is out of range (nothing is changed then), or a
                 parameter is not of the shape of its gradient or state any more.
+            TypeError: a closure or a loss was given, as some libraries take them.
         """
+        if type(share) is not tuple:
+            raise TypeError(
+                f"step: takes neither a closure nor a loss, got {type(share).__name__}; call "
+                "loss.backward() first, then optimizer.step()"
+            )
         where = user_line()
         for group in self.param_groups:
             self.settle(group)
@@ -246,12 +283,15 @@ class Optimizer:
         xp = device_of(data).xp
         size = data.size
         piece = min(PIECE, size) if xp is np else size  # a GPU wants few large launches
-        row = data if data.flags.c_contiguous else xp.ascontiguousarray(data)
-        if row is data and size <= piece and part is None and data.dtype == g.dtype == dtype:
+        whole = data.flags.c_contiguous
+        if whole and size <= piece and part is None and data.dtype == g.dtype == dtype:
             self.update(xp, data, g, xp.empty(data.shape, dtype), state, numbers)
             return
         scratch = xp.empty(piece, dtype=dtype)
-        flat = [a.reshape(-1) for a in (row, g, *state)]
+        # in rows, so that pieces of them are no copies, into which an update would be lost
+        written = (data, *state)
+        rows = [a if a.flags.c_contiguous else xp.ascontiguousarray(a) for a in written]
+        flat = [a.reshape(-1) for a in (rows[0], g, *rows[1:])]
         if part is not None:
             flat = [a[part] for a in flat]
         for start in range(0, flat[0].size, max(piece, 1)):
@@ -261,8 +301,9 @@ class Optimizer:
             self.update(xp, work, grad, scratch[: work.size], rest, numbers)
             if work is not values:
                 values[...] = work
-        if row is not data:  # the parameter's own memory, which others may look at
-            data[...] = row
+        for array, row in zip(written, rows, strict=True):
+            if row is not array:  # the parameter's own memory, which others may look at
+                array[...] = row
 
     @staticmethod
     def state_dtype(p: Tensor) -> np.dtype[Any]:
@@ -285,7 +326,7 @@ class Optimizer:
             )
         else:  # p was moved
             host = device_of(array).to_host(array)
-            array = p.device.from_host(host.astype(dtype))
+            array = p.device.from_host(host.astype(dtype, order="C"))
         state[name] = array
         return array
 
@@ -293,7 +334,8 @@ class Optimizer:
         """A snapshot: ``{"arrays": {"0.exp_avg": ndarray, ...}, "numbers": {...}}``.
 
         Arrays are host copies, keyed by the parameter's place and the state's name; the numbers
-        (steps, settings of the groups) are fit for JSON.
+        (steps, settings of the groups) are fit for JSON. ``tt.train.checkpoint`` writes both to a
+        file, beside the weights of the model.
 
         Raises:
             ValueError: a setting of a group is out of range.

@@ -19,7 +19,7 @@ OF_TRAIN = {
     "Subset": _ARRAY,
     "RandomSampler": _ARRAY,
     "random_split": _ARRAY,
-    "lr_scheduler": "CosineWarmup",
+    "lr_scheduler": "tt.train.schedule",
     "CosineAnnealingLR": "CosineWarmup",
     "CosineAnnealingWarmRestarts": "CosineWarmup",
     "OneCycleLR": "CosineWarmup",
@@ -28,6 +28,11 @@ OF_TRAIN = {
     "ExponentialLR": "ExponentialDecay",
     "LRScheduler": "Schedule",
     "LambdaLR": _SET,
+    "MultiStepLR": f"StepDecay, or {_SET}",
+    "PolynomialLR": f"LinearWarmup or CosineWarmup, or {_SET}",
+    "ConstantLR": _SET,
+    "SequentialLR": _SET,
+    "CyclicLR": _SET,
     "ReduceLROnPlateau": _SET,
     "clip_grad_norm_": "clip_grad_norm, which writes to the gradients",
     "clip_grad_value_": "clip_grad_value, which writes to the gradients",
@@ -40,13 +45,24 @@ OF_TRAIN = {
     "RAdam": _ADAM,
     "LBFGS": _ADAM,
     "Momentum": "SGD(params, lr, momentum=0.9)",
-    "save": "checkpoint.save, or safetensors.numpy.save_file(model.state_dict(), path)",
-    "load": "load_model, or model.load_state_dict(safetensors.numpy.load_file(path))",
+    "save": "tt.train.checkpoint.save, or tt.nn.save_weights(model, path)",
+    "load": "tt.train.checkpoint.load, or model.load_state_dict(tt.nn.load_weights(path))",
+    "save_weights": "tt.nn.save_weights(model, path)",
+    "load_weights": "tt.nn.load_weights(path)",
     "fit": "Trainer",
     "train": "Trainer",
     "Tokenizer": "CharTokenizer",
     "Config": "TrainConfig",
     "DistributedDataParallel": "DataParallel",
+}
+#: attributes of a schedule
+OF_SCHEDULE = {
+    "step": "optimizer.lr = schedule(step), with the number of steps done",
+    "get_lr": "schedule(step)",
+    "get_last_lr": "optimizer.lr",
+    "last_epoch": "the step, which is counted in your loop",
+    "state_dict": "repr(schedule): it has no state, only the step of your loop",
+    "load_state_dict": "the same numbers again: it has no state, only the step of your loop",
 }
 #: attributes of an optimiser
 OF_OPTIMIZER = {

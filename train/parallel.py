@@ -31,6 +31,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from .. import random
 from ..models import LanguageModel
 from ..tensor import Tensor
+from .clip import factor
 from .optimizer import Optimizer
 from .settings import number, positive
 from .share import Share
@@ -182,7 +183,7 @@ class DataParallel:
         self._ready("update")
         if self._share.has_grad[1:].any():
             raise RuntimeError("update: call reduce() first, it adds up the gradients")
-        scale = limit / ((self._norm if norm is None else norm) + 1e-6)
+        scale = factor(limit, self._norm if norm is None else norm)
         settings = [
             {key: value for key, value in group.items() if key != "params"}
             for group in self._share.optimizer.param_groups

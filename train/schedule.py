@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..hints import attribute_missing
+from .other_names import OF_SCHEDULE
 from .settings import not_negative, number, plain, shown
 
 
@@ -32,27 +34,43 @@ class Schedule:
 
     max_lr: float
 
+    if not TYPE_CHECKING:  # which then knows what is given, and what is missing
+
+        def __new__(cls, *given: Any, **settings: Any) -> Any:
+            """Refuse an optimiser, which schedules of other libraries take first."""
+            if any(hasattr(value, "param_groups") for value in (*given, *settings.values())):
+                raise TypeError(
+                    f"max_lr: {cls.__name__} takes max_lr, a number, not an optimizer; in the loop "
+                    "write optimizer.lr = schedule(step)"
+                )
+            return super().__new__(cls)
+
+        def __getattr__(self, name: str) -> Any:
+            """Only called for a name that does not exist: says what it is called here."""
+            return attribute_missing(self, name, OF_SCHEDULE)
+
     def __post_init__(self) -> None:
         for field in fields(self):
             object.__setattr__(self, field.name, self._checked(field.name))
 
     def _checked(self, name: str) -> Any:
         value = plain(getattr(self, name))
-        if name == "step_size":
-            if type(value) is not int or value < 1:
-                raise ValueError(f"{name}: expected an integer >= 1, got {shown(value)}")
+        if name in ("step_size", "warmup", "total"):
+            least = 1 if name == "step_size" else 0
+            if type(value) is not int or value < least:
+                raise ValueError(f"{name}: expected an integer >= {least}, got {shown(value)}")
         elif name == "gamma":
             value = number(name, value, "a number in (0, 1]", lambda x: 0.0 < x <= 1.0)
         elif name == "min_lr":
             expected = f"a number from 0 to max_lr = {self.max_lr}"
             value = number(name, value, expected, lambda x: 0.0 <= x <= self.max_lr)
-        elif name in ("max_lr", "warmup", "total"):
-            found = number(name, value, "a number >= 0", not_negative)
-            value = found if name == "max_lr" else value
+        elif name == "max_lr":
+            value = number(name, value, "a finite number >= 0", not_negative)
         return value
 
     def __call__(self, step: int) -> float:
-        """Learning rate of step ``step``, counted from 0."""
+        """Learning rate of step ``step``, counted from 0; ValueError for one below or no number."""
+        number("step", step, "a finite number >= 0", not_negative)
         warmup = getattr(self, "warmup", 0)
         if step < warmup:
             return float(self.max_lr * (step + 1) / (warmup + 1))

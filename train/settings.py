@@ -32,7 +32,7 @@ def number(name: str, value: Any, expected: str, fits: Callable[[float], bool]) 
     Args:
         name: of the setting, for the message.
         value: a number of Python's or NumPy's, or an array or tensor without axes; no bool.
-        expected: what to say of the range, such as ``"a number >= 0"``.
+        expected: what to say of the range, such as ``"a finite number >= 0"``.
         fits: whether a number is in the range, where NaN is not.
 
     Raises:
@@ -48,7 +48,8 @@ def number(name: str, value: Any, expected: str, fits: Callable[[float], bool]) 
             result = math.inf if found > 0 else -math.inf
         if fits(result):
             return result
-    raise ValueError(f"{name}: expected {expected}, got {shown(value)}")
+    call = "; call it, as in schedule(step)" if callable(value) else ""
+    raise ValueError(f"{name}: expected {expected}, got {shown(value)}{call}")
 
 
 def shown(value: Any) -> str:

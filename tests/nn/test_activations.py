@@ -112,3 +112,38 @@ def test_float32_stays_and_nan_is_not_hidden(layer: nn.Module) -> None:
     layer = nn.PReLU() if isinstance(layer, nn.PReLU) else layer
     y = layer(tt.tensor([math.nan, -1.0, 0.5]))
     assert y.dtype == np.float32 and math.isnan(y[0].item()) and not tt.isnan(y[1:]).any()
+
+
+X: Any = tt.ones(2, 3)
+
+
+@pytest.mark.parametrize(("make", "says"), [
+    (lambda: nn.Softplus(beta=0), "beta: expected a number other than 0, got 0"),
+    (lambda: nn.CELU(0.0), "alpha: expected a number other than 0, got 0.0"),
+    (lambda: nn.ELU("x"), "alpha: expected a number, got 'x'"),
+    (lambda: nn.LeakyReLU("x"), "negative_slope: expected a number, got 'x'"),
+    (lambda: nn.PReLU(init=None), "init: expected a number, got None"),
+    (lambda: nn.Hardtanh("a", 1), "min_val: expected less than max_val, 1, got 'a'"),
+    (lambda: nn.Hardtanh(0, True), "max_val: expected a number, got True"),
+    (lambda: nn.Threshold(1, X), r"value: expected a number, got shape \(2, 3\)"),
+    (lambda: nn.Hardshrink(math.nan), "lambd: expected a number, got nan"),
+    (lambda: nn.Softshrink("x"), "lambd: expected a number >= 0, got 'x'"),
+    (lambda: nn.Softmax("x"), "axis: expected an integer, got 'x'"),
+    (lambda: nn.LogSoftmax(1.5), "axis: expected an integer, got 1.5"),
+    (lambda: nn.GLU(None), "axis: expected an integer, got None"),
+    (lambda: nn.LogSoftmax(dim=1), r"^LogSoftmax\(\) got an unexpected .*'dim'; use axis"),
+    (lambda: nn.Softmin(dim=1), r"^Softmin\(\) got an unexpected .*'dim'; use axis"),
+    (lambda: nn.ReLU(X), r"ReLU: takes settings, not x; write nn\.ReLU\(\)\(x\)"),
+    (lambda: nn.LeakyReLU(X), r"write nn\.LeakyReLU\(\)\(x\)"),
+    (lambda: nn.GLU(X), r"write nn\.GLU\(\)\(x\)"),
+    (lambda: nn.GLU(5)(X), r"GLU: axis: expected -2 to 1 for shape \(2, 3\), got 5"),
+])  # fmt: skip
+def test_settings_are_checked_where_they_are_given(make: Any, says: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=says):
+        make()
+
+
+def test_settings_may_be_numpys() -> None:
+    layer = nn.LeakyReLU(np.float64(0.25))
+    assert type(layer.negative_slope) is float and layer(tt.tensor([-1.0])).dtype == np.float32
+    assert nn.Softmax(np.int64(1)).axis == 1 and nn.ELU(tt.tensor(0.5)).alpha == 0.5

@@ -211,3 +211,47 @@ def test_learned_positions_gradients(rng: np.random.Generator) -> None:
 def test_activation_names_are_checked(other: Any) -> None:
     with pytest.raises(ValueError, match="activation: expected one of"):
         nn.FeedForward(4, activation=other)
+
+
+@pytest.mark.parametrize(("make", "says"), [
+    (lambda: nn.Upsample(), "size: expected either size or scale_factor, got neither"),
+    (lambda: nn.Upsample(2, 2.0), "size: expected either size or scale_factor, got both"),
+    (lambda: nn.Upsample(2, mode="cubic"), "mode: expected one of nearest, .*, got 'cubic'"),
+    (lambda: nn.Upsample(2, align_corners=True), "align_corners: expected False for mode='near"),
+    (lambda: nn.Upsample((2, 0)), r"size: expected integers >= 1, got \(2, 0\)"),
+    (lambda: nn.Upsample("big"), "size: expected an integer, got 'big'"),
+    (lambda: nn.Upsample(scale_factor=(2, -1)), "scale_factor: expected numbers > 0, got -1"),
+    (lambda: nn.Flatten("x"), "start_dim: expected an integer, got 'x'"),
+    (lambda: nn.AdaptiveAvgPool2d("s"), "output_size: expected an integer >= 0 or 2 of them"),
+    (lambda: nn.AdaptiveMaxPool1d((1, None)), "output_size: expected an integer >= 0"),
+    (lambda: nn.LayerNorm(3, eps=-1), "eps: expected a number >= 0, got -1"),
+    (lambda: nn.RMSNorm(3, eps="x"), "eps: expected a number >= 0, got 'x'"),
+    (lambda: nn.GroupNorm(1, 2, eps="x"), "eps: expected a number >= 0, got 'x'"),
+    (lambda: nn.BatchNorm1d(3, momentum="x"), r"momentum: expected a number in \[0, 1\], or None"),
+    (lambda: nn.Embedding(3, 3, padding_idx="s"), "padding_idx: expected one of the 3 rows"),
+    (lambda: nn.CrossEntropyLoss(label_smoothing=3), "label_smoothing: expected a probability"),
+    (lambda: nn.NLLLoss(ignore_index="x"), "ignore_index: expected an integer, got 'x'"),
+    (lambda: nn.SmoothL1Loss("a"), "beta: expected a number >= 0, got 'a'"),
+    (lambda: nn.HuberLoss(-1), "delta: expected a number > 0, got -1"),
+    (lambda: nn.TripletMarginLoss(margin=0), "margin: expected a number > 0, got 0"),
+    (lambda: nn.MarginRankingLoss("a"), "margin: expected a number, got 'a'"),
+    (lambda: nn.Sequential([nn.ReLU()]), r"got a list; write nn\.Sequential\(\*layers\)"),
+])  # fmt: skip
+def test_settings_are_checked_where_they_are_given(make: Any, says: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=says):
+        make()
+
+
+def test_upsample_shows_its_flags() -> None:
+    layer = nn.Upsample(scale_factor=2, mode="linear", align_corners=True)
+    assert repr(layer) == "Upsample(scale_factor=2, mode='linear', align_corners=True)"
+
+
+def test_a_module_moves_by_keyword_too() -> None:
+    layer = nn.Linear(1, 1).to(dtype="float64", device=None)
+    assert layer.weight.dtype == np.float64
+    assert layer.to(device="cpu", dtype=np.float32).bias.dtype == np.float32
+    with pytest.raises(TypeError, match="to: unknown argument 'non_blocking'.*leave it out"):
+        layer.to("cpu", non_blocking=True)
+    with pytest.raises(TypeError, match="floating dtype.*got int64"):
+        layer.to(dtype="int64")

@@ -86,6 +86,31 @@ def test_attribute_names_with_dots_are_refused() -> None:
     assert names(module) == ["d.weight", "d.bias"]
 
 
+@pytest.mark.parametrize("name", ["d.a.b", "d.a", ""])
+def test_names_with_dots_are_refused_however_they_came(name: str) -> None:
+    """Here ``d.a.b`` is the name of another one."""
+    message = "expected a name without dots.*Holder"
+    for value in (param(), [param()], nn.Linear(1, 1)):
+        module = Holder({"a": SimpleNamespace(b=param())})
+        vars(module)[name] = value
+        for look in (names, nn.Module.state_dict, lambda m: m.load_state_dict({}, strict=False)):
+            with pytest.raises(ValueError, match=message):
+                look(module)
+    vars(module)[name] = 3
+    assert names(module) == ["d.a.b"]
+
+
+@pytest.mark.parametrize("name", ["a.b", ""])
+def test_namespaces_have_no_names_with_dots(name: str) -> None:
+    space = SimpleNamespace(a=SimpleNamespace(b=param()), **{name: param()})
+    with pytest.raises(ValueError, match=rf"Holder\.d: the key {name!r} is part of the name"):
+        Holder(space)
+    module = Holder(SimpleNamespace(a=SimpleNamespace(b=param())))
+    vars(module.d)[name] = param()
+    with pytest.raises(ValueError, match=rf"Holder\.d: the key {name!r} is part of the name"):
+        module.state_dict()
+
+
 @pytest.mark.parametrize("name", ["parameters", "training", "aliases", "to", "forward", "_buffers"])
 def test_parts_do_not_hide_what_every_module_has(name: str) -> None:
     module = Holder()
@@ -213,17 +238,44 @@ def test_parts_without_a_name_are_refused(kind: str) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: (nn.Linear(1, 1) for _ in range(2)),
-        lambda: map(nn.Linear, [1], [1]),
-        lambda: zip([nn.Tanh()], [1]),
-        lambda: filter(None, [nn.Tanh()]),
+        lambda: (x for x in [1, 2]),
+        lambda: map(abs, [1, 2]),
+        lambda: zip([1, 2], [3, 4], strict=True),
+        lambda: filter(None, [1, 2]),
+        lambda: iter([nn.Tanh(), nn.Linear(1, 1)]),
+        lambda: reversed([1, 2]),
     ],
 )
-def test_iterators_are_refused_unread(make: Callable[[], Any]) -> None:
-    once = make()
-    with pytest.raises(TypeError, match=rf"Holder\.d: a {type(once).__name__} can be gone through"):
-        Holder(once)
-    assert len(list(once)) in (1, 2)
+def test_iterators_are_not_looked_into(make: Callable[[], Any]) -> None:
+    module = Holder(make())
+    module.rest = [make()]
+    assert names(module) == [] and list(module.state_dict()) == []
+    assert len(list(module.d)) == len(list(module.rest[0])) == 2, "nor used up"
+
+
+class _Counted(list):  # type: ignore[type-arg]
+    """Counts how many of its items are looked at."""
+
+    seen = 0
+
+    def __iter__(self) -> Any:
+        for item in super().__iter__():
+            self.seen += 1
+            yield item
+
+
+def test_a_long_list_becomes_an_attribute_quickly() -> None:
+    losses = _Counted([0.5] * 1000)
+    rows = _Counted([(i, 0.5) for i in range(1000)])
+    module = Holder(losses)
+    module.rows = {"all": rows}
+    assert losses.seen <= 5 and rows.seen <= 5
+    late = [0.5] * 1000 + [{1: param(), "1": param()}]
+    module.late = late
+    with pytest.raises(ValueError, match="give two parts one name"):
+        module.state_dict()
+    late[-1] = param()
+    assert names(module) == ["late.1000"]
 
 
 def test_a_set_may_say_which_of_the_named_ones() -> None:
@@ -238,10 +290,31 @@ def test_a_set_may_say_which_of_the_named_ones() -> None:
         module.state_dict()
 
 
-@pytest.mark.parametrize("value", [param(), nn.Linear(1, 1), [param()], {"a": {param()}}])
-def test_a_class_has_no_parts_of_its_own(value: Any) -> None:
+@pytest.mark.parametrize(
+    "value",
+    [
+        param(),
+        nn.Linear(1, 1),
+        [param()],
+        {"a": {param()}},
+        nn.Sequential(nn.ReLU(), nn.PReLU()),
+        nn.BatchNorm1d(2, affine=False),
+    ],
+)
+def test_a_class_has_no_parameters_of_its_own(value: Any) -> None:
     with pytest.raises(TypeError, match=r"Net\.w: a parameter or module in the class itself"):
         type("Net", (nn.Module,), {"w": value})
+
+
+def test_a_class_may_have_modules_without_parameters() -> None:
+    class Net(nn.Module):
+        default = nn.ReLU()
+        by_name = {"relu": nn.ReLU(), "none": nn.Sequential()}
+
+        def forward(self, x: Any) -> Any:
+            return self.default(x)
+
+    assert names(Net()) == [] and Net()(tt.tensor([-1.0, 2.0])).tolist() == [0, 2]
 
 
 def test_a_parameter_in_the_place_of_a_buffer_is_one() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tinytensor as tt
 from tinytensor import nn
 
 from .helpers import values_of
@@ -101,3 +102,35 @@ def test_arrays_of_ml_dtypes_load(name: str) -> None:
 def test_arrays_that_are_no_real_numbers_are_named(array: Any) -> None:
     with pytest.raises(ValueError, match="weight: expected an array, got ndarray"):
         nn.Linear(2, 1, bias=False).load_state_dict({"weight": array})
+
+
+def test_weights_are_written_and_read_again(tmp_path: Path) -> None:
+    """A module's or a dict's; in any layout, and without axes."""
+    path = tmp_path / "net.safetensors"
+    layer = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    layer[0].weight._data = np.asfortranarray(layer[0].weight.data)
+    nn.save_weights(layer, path)
+    other = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    other.load_state_dict(nn.load_weights(path))
+    for name, array in layer.state_dict().items():
+        np.testing.assert_array_equal(other.state_dict()[name], array)
+        assert array.flags.c_contiguous
+    nn.save_weights({"a": tt.tensor(2.5), "b": np.arange(6).reshape(2, 3).T}, str(path))
+    found = nn.load_weights(path)
+    assert found["a"].shape == () and found["a"] == 2.5 and found["b"].tolist()[2] == [2, 5]
+
+
+def test_what_is_no_file_or_no_weights_is_named(tmp_path: Path) -> None:
+    layer, path = nn.Linear(1, 1), tmp_path / "x"
+    with pytest.raises(TypeError, match="path: expected the name of a file, got Linear"):
+        nn.load_weights(layer)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="path: expected the name of a file, got Linear"):
+        nn.save_weights(layer.state_dict(), layer)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="state: expected a dict of names to arrays, got str"):
+        nn.save_weights(str(path), path)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="model: numbers: expected an array, got dict"):
+        nn.save_weights({"numbers": {"lr": 1}}, path)
+    assert not path.exists()
+    write(path, {"w": ("C64", [1], bytes(8))})
+    with pytest.raises(ValueError, match="w in .* is C64, complex, which no module takes"):
+        nn.load_weights(path)

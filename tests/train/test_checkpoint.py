@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinytensor.train import Checkpoint, CheckpointError
+import tinytensor as tt
+from tinytensor import nn
+from tinytensor.train import AdamW, Checkpoint, CheckpointError
 from tinytensor.train import checkpoint as module
 from tinytensor.train.checkpoint import NAME, latest, load, locate, remove_leftovers, save
 
@@ -225,3 +227,33 @@ def test_missing_checkpoints_are_named_and_leftovers_are_not_taken_for_one(tmp_p
     assert latest(tmp_path) == new
     os.utime(new, (0, 0))
     assert latest(tmp_path) == old
+
+
+def test_a_loop_of_ones_own_stops_and_goes_on(tmp_path: Path) -> None:
+    """As the module's docstring has it; on with the same numbers, to the last bit."""
+
+    def make() -> Any:
+        tt.manual_seed(3)
+        model = nn.Linear(2, 2)
+        return model, AdamW(model.parameters(), lr=0.1)
+
+    def train(model: Any, optimizer: Any, start: int, end: int) -> None:
+        for step in range(start, end):
+            optimizer.lr = 0.1 / (step + 1)
+            (model(tt.ones(1, 2)) ** 2).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    model, optimizer = make()
+    train(model, optimizer, 0, 3)
+    state = Checkpoint(model.state_dict(), optimizer.state_dict(), meta={"step": 3})
+    file = save(tmp_path / "run" / "own.safetensors", state)
+    train(model, optimizer, 3, 6)
+
+    saved = load(file)
+    model2, optimizer2 = make()
+    model2.load_state_dict(saved.weights)
+    optimizer2.load_state_dict(saved.optimizer)
+    train(model2, optimizer2, saved.meta["step"], 6)
+    for name, array in model.state_dict().items():
+        np.testing.assert_array_equal(model2.state_dict()[name], array)

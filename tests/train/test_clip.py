@@ -105,6 +105,13 @@ def test_a_norm_that_is_not_finite_is_returned(device: Device, bad: float, norm:
         assert clip_grad_norm([held([1.0, bad])], 1.0) == pytest.approx(norm, nan_ok=True)
 
 
+@pytest.mark.parametrize("bad", [math.inf, math.nan])
+def test_infinity_only_measures(device: Device, bad: float) -> None:
+    p = held([bad, 4.0], device=device)
+    assert str(clip_grad_norm([p], math.inf)) == str(bad)
+    np.testing.assert_array_equal(grad(p), [bad, 4.0])
+
+
 def test_a_gradient_that_two_parameters_hold_is_scaled_once(device: Device) -> None:
     p, q = held([3.0, 4.0]), held([0.0, 0.0])
     q.grad = p.grad

@@ -210,7 +210,7 @@ def test_a_state_that_does_not_fit_changes_nothing(spoil: Any, match: str) -> No
         (lambda: SGD([tt.ones(1)]), TypeError, "require gradients"),
         (lambda: SGD([1.0]), TypeError, "float"),
         (lambda: SGD(nn.Linear(1, 1)), TypeError, r"got a Linear; pass model\.parameters\(\)"),
-        (lambda: SGD([leaf([1.0])], lr=-1.0), ValueError, "lr: expected a number >= 0, got -1.0"),
+        (lambda: SGD([leaf([1.0])], lr=-1.0), ValueError, "lr: expected a finite number >= 0"),
         (lambda: SGD([leaf([1.0])], lr=math.nan), ValueError, "lr"),
         (lambda: SGD([leaf([1.0])], momentum=1.0), ValueError, "momentum"),
         (lambda: SGD([leaf([1.0])], nesterov=True), ValueError, "nesterov"),
@@ -265,7 +265,7 @@ def test_groups_may_be_changed_and_the_next_step_checks_them() -> None:
     assert (p.item(), q.item()) == (0.5, 0.0)
     assert [type(g["lr"]) for g in optimizer.param_groups] == [float, float]
     optimizer.param_groups[1]["lr"] = "fast"
-    with pytest.raises(ValueError, match="lr: expected a number >= 0, got 'fast'"):
+    with pytest.raises(ValueError, match="lr: expected a finite number >= 0, got 'fast'"):
         optimizer.step()
     assert (p.item(), q.item()) == (0.5, 0.0), "nothing is updated then"
 
@@ -371,3 +371,60 @@ def test_gradients_are_forgotten_or_zeroed() -> None:
     assert p.grad.item() == 0.0 and not p.grad.requires_grad
     optimizer.zero_grad(set_to_none=True)
     assert p.grad is q.grad is None
+
+
+# ---- what would change nothing ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "name", "use"), [
+    (SGD, "momentum", r"group\['momentum'\] = "),
+    (AdamW, "weight_decay", r"group\['weight_decay'\]"),
+    (Adam, "betas", r"group\['betas'\]"), (SGD, "learning_rate", r"optimizer\.lr = "),
+    (Adam, "epsilon", r"group\['eps'\]"),
+])  # fmt: skip
+def test_settings_are_not_set_on_the_optimiser(kind: Any, name: str, use: str) -> None:
+    optimizer = kind([leaf([1.0])])
+    with pytest.raises(AttributeError, match=rf"{name}: settings are those of the groups; .*{use}"):
+        setattr(optimizer, name, 0.5)
+    assert name not in vars(optimizer)
+    optimizer.note = "mine"
+    assert copy.deepcopy(optimizer).note == "mine"
+
+
+def test_a_group_has_the_settings_and_no_other() -> None:
+    p = leaf([1.0])
+    p.grad = tt.ones(1, dtype="float64")
+    optimizer = SGD([p], lr=0.5)
+    group = optimizer.param_groups[0]
+    group["momentun"] = 0.9
+    for look in (optimizer.step, optimizer.state_dict):
+        with pytest.raises(ValueError, match="momentun: SGD has only .*; did you mean momentum"):
+            look()
+    with pytest.raises(ValueError, match="learning_rate: SGD has only .*; use lr"):
+        SGD([{"params": [p], "learning_rate": 1.0}])
+    del group["momentun"], group["lr"]
+    with pytest.raises(ValueError, match="param_groups: a group has no lr; .*add_param_group"):
+        optimizer.step()
+    group["lr"] = 0.5
+    optimizer.param_groups.append({"params": [leaf([1.0])]})
+    with pytest.raises(ValueError, match="no lr, momentum, nesterov, weight_decay"):
+        optimizer.step()
+    assert p.item() == 1.0 and optimizer.state == {}
+    optimizer.param_groups.pop()
+    optimizer.step()
+    assert p.item() == 0.5
+
+
+@pytest.mark.parametrize("given", [lambda: 0.0, tt.ones(1), 3.0])
+def test_a_step_takes_no_closure_and_no_loss(given: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"neither a closure nor a loss, .*loss\.backward\(\) first"
+    ):
+        SGD([leaf([1.0])]).step(given)
+
+
+def test_parameters_with_names_are_no_parameters() -> None:
+    layer = nn.Linear(1, 1)
+    for given, kind in ((layer.named_parameters(), "tuple"), (layer.state_dict(), "str")):
+        with pytest.raises(TypeError, match=rf"got {kind}; pass model\.parameters\(\)"):
+            AdamW(given)

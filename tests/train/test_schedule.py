@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,11 +107,37 @@ def test_one_drives_an_optimiser_and_one_of_ones_own_is_short() -> None:
     (lambda: StepDecay(1.0, 1, 1.5), "gamma"), (lambda: ExponentialDecay(1.0, math.nan), "gamma"),
     (lambda: ExponentialDecay(1.0, True), "gamma"),
     (lambda: ExponentialDecay(1.0, 0.5, 2.0), "min_lr: expected a number from 0 to max_lr = 1.0"),
-    (lambda: ExponentialDecay(math.inf, 0.5), "max_lr: expected a number >= 0, got inf"),
-    (lambda: LinearWarmup(True), "max_lr: expected a number >= 0, got True"),
-    (lambda: LinearWarmup(1.0, "3"), "warmup: expected a number >= 0, got '3'"),
+    (lambda: ExponentialDecay(math.inf, 0.5), "max_lr: expected a finite number >= 0, got inf"),
+    (lambda: LinearWarmup(True), "max_lr: expected a finite number >= 0, got True"),
+    (lambda: LinearWarmup(1.0, "3"), "warmup: expected an integer >= 0, got '3'"),
     (lambda: LinearWarmup(1.0, math.nan), "warmup"), (lambda: LinearWarmup(np.ones(1)), "max_lr"),
 ])  # fmt: skip
 def test_each_names_its_bad_number(make: Any, match: str) -> None:
     with pytest.raises(ValueError, match=match):
         make()
+
+
+def test_what_is_no_step_is_refused() -> None:
+    for schedule in (LinearWarmup(0.1), ExponentialDecay(0.1, 0.9), CosineWarmup(1.0, 0.0, 2, 9)):
+        for step in (-5, "a", None, math.nan):
+            with pytest.raises(ValueError, match="step: expected a finite number >= 0, got"):
+                schedule(step)
+    for make in (lambda: LinearWarmup(0.1, 2.5), lambda: CosineWarmup(1.0, 0.0, 2, True)):
+        with pytest.raises(ValueError, match="(warmup|total): expected an integer >= 0, got"):
+            make()
+
+
+def test_it_is_called_and_not_tied_to_an_optimiser() -> None:
+    optimizer = SGD([tt.zeros(1, requires_grad=True)])
+    schedule = StepDecay(0.1, 10)
+    for make in (lambda: CosineWarmup(optimizer, 10), lambda: LinearWarmup(max_lr=optimizer)):
+        with pytest.raises(TypeError, match=r"takes max_lr, a number, not an optimizer; .*\.lr ="):
+            make()
+    with pytest.raises(AttributeError, match=r"'step'; use optimizer\.lr = schedule\(step\)"):
+        schedule.step()
+    for give in (lambda: setattr(optimizer, "lr", schedule), lambda: SGD([tt.ones(1)], schedule)):
+        with pytest.raises((ValueError, TypeError), match=r"lr.*; call it, as in|require grad"):
+            give()
+    assert optimizer.lr == 1e-3
+    again = pickle.loads(pickle.dumps(copy.deepcopy(schedule)))
+    assert again == schedule and again(10) == pytest.approx(0.01)
