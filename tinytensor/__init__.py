@@ -18,6 +18,7 @@ from typing import Any as _Any
 from . import allocator as _allocator
 from . import cuda, operations, random, registry
 from . import hints as _hints
+from . import imports as _imports
 from . import operators as _operators
 from .anomaly import detect_anomaly
 from .autograd import grad
@@ -60,6 +61,7 @@ from .tensor import Tensor, tensor
 __version__ = "0.1.0"
 
 _allocator.tune()
+_imports.install()
 _operators.document()
 
 concatenate = operations.concat

@@ -10,7 +10,8 @@ import numpy as np
 
 from .advice import reason
 from .device import BY_TYPE, Device, default_device, device_of
-from .hints import of_setting
+from .hints import kind_of, of_setting
+from .other_settings import OF_MISSING
 from .tensor import Tensor, tensor
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
             or isinstance(args[0], (Tensor, np.ndarray))
             or not isinstance(args[0], Sequence)
         ):
-            got = type(args[0]).__name__ if args else "nothing"
+            got = kind_of(args[0]) if args else "nothing"
             raise TypeError(
                 f"{op.name}: {op.inputs[0]}: expected a list or tuple of tensors, got {got}"
             )
@@ -57,6 +58,7 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
             else:
                 raise TypeError(
                     f"{op.name}: missing argument {name!r}; expected {op.__signature__}"
+                    f"{OF_MISSING.get((op.name, name), '')}"
                 )
     if len(rest) > len(op.setting_names):
         raise TypeError(f"{op.name}: too many arguments; expected {op.__signature__}")
@@ -115,9 +117,10 @@ def convert(op: Op, args: Sequence[Any]) -> list[Any]:
         elif isinstance(arg, (int, float)) and type(arg) not in NUMBERS:  # of a class of its own
             arg = int(arg) if isinstance(arg, int) else float(arg)
         elif not (arg is None or isinstance(arg, Tensor) or type(arg) in NUMBERS):
+            how = f"; use tt.tensor({name}), or tt.from_dlpack({name}) to share its memory"
             raise TypeError(
-                f"{op.name}: {name}: expected a Tensor, an array or a number, got "
-                f"{type(arg).__name__}"
+                f"{op.name}: {name}: expected a Tensor, an array or a number, got {kind_of(arg)}"
+                f"{how if hasattr(arg, '__dlpack__') else ''}"
             )
         out.append(arg)
     return out
@@ -173,6 +176,12 @@ def explain(op: Op, error: Exception, args: Sequence[Any], settings: dict[str, A
         if error.obj is None or type(error.obj) in NUMBERS:
             return TypeError(f"{call}: expected a tensor in the place of {error.obj!r}")
         return AttributeError(f"{call}: {error}")
+    if isinstance(error, TypeError) and "'NoneType'" in str(error):  # Python's own words
+        for name, arg in zip(operand_names(op, len(args)), args, strict=True):
+            if arg is None and name not in op.input_defaults:
+                return TypeError(
+                    f"{op.name}: {name}: expected a Tensor, an array or a number, got None"
+                )
     message = f"{call}: {reason(error, args, settings, op.defaults)}"
     if isinstance(error, IndexError) and not isinstance(error, ValueError):
         return IndexError(message)

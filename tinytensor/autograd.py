@@ -15,7 +15,7 @@ import numpy as np
 from .anomaly import check_finite, check_unchanged, is_watching
 from .grad_mode import OFF, recording_on
 from .graph import Node
-from .hints import missing
+from .hints import kind_of, missing
 from .hooks import run_hooks
 from .other_names import OF_AUTOGRAD
 from .pullback import pull_back
@@ -263,7 +263,7 @@ def _tensors(argument: str, given: Any) -> list[Tensor]:
     for i, x in enumerate(listed):
         if not isinstance(x, Tensor):
             which = f"{argument}[{i}]" if isinstance(given, Iterable) else argument
-            raise TypeError(f"{which}: expected a tensor, got {type(x).__name__}")
+            raise TypeError(f"{which}: expected a tensor, got {kind_of(x)}")
     return listed
 
 

@@ -9,6 +9,7 @@ from . import random, tree
 from .blocks import Block, Manager
 from .grad_mode import enable_grad, is_recording
 from .graph import Dropped, Node
+from .hints import kind_of
 from .tensor import Tensor, make
 from .thread_state import local
 from .version import place
@@ -144,7 +145,7 @@ def checkpoint(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         >>> tt.checkpoint(lambda x: tt.exp(tt.sin(x)), x).sum().backward()
     """
     if not callable(fn):
-        raise TypeError(f"checkpoint: fn: expected a function, got {type(fn).__name__}")
+        raise TypeError(f"checkpoint: fn: expected a function, got {kind_of(fn)}")
     state = local.state
     if not is_recording(state):
         return fn(*args, **kwargs)

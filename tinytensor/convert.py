@@ -34,7 +34,15 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
     if isinstance(data, Operators):
         data = data.data
     dev = device(where) if where is not None else None
-    dtype = None if dtype is None else as_dtype(dtype)
+    try:
+        dtype = None if dtype is None else as_dtype(dtype)
+    except TypeError as error:
+        if not (isinstance(data, (int, float)) and isinstance(dtype, (int, float))):
+            raise
+        raise TypeError(
+            f"{error}; several numbers are a list, tt.tensor([{data}, {dtype}, ...]), and of a "
+            f"shape is tt.zeros({data}, {dtype}, ...)"
+        ) from None
     if isinstance(data, np.ndarray):
         data = data if data.dtype.kind in "fiub" else host_array(data)
     elif (

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .blocks import Block, Manager, innermost
+from .hints import kind_of
 from .thread_state import local
 
 
@@ -147,9 +148,7 @@ def device_of(array: Any) -> Device:
                 return dev
         if isinstance(array, np.generic):  # what NumPy makes of 0-d arrays inside a formula
             return CPU
-        raise TypeError(
-            f"expected an array of a known device, got {type(array).__name__}"
-        ) from None
+        raise TypeError(f"expected an array of a known device, got {kind_of(array)}") from None
 
 
 def import_cupy() -> ModuleType:

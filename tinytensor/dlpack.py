@@ -8,6 +8,7 @@ import numpy as np
 
 from .device import CPU, Device, device_of
 from .device import device as get_device
+from .hints import kind_of
 from .tensor import Tensor, make
 
 #: where DLPack says that memory is: on the host, pinned or not, and of CUDA, managed or not
@@ -44,7 +45,7 @@ def from_dlpack(x: Any, name: str | None = None) -> Tensor:
 def _taken(x: Any) -> Any:
     if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
         raise TypeError(
-            f"from_dlpack: x: expected an object with __dlpack__, got {type(x).__name__}; "
+            f"from_dlpack: x: expected an object with __dlpack__, got {kind_of(x)}; "
             "tt.tensor takes numbers, lists and arrays"
         )
     dtype = str(getattr(x, "dtype", "")).removeprefix("torch.")

@@ -18,7 +18,7 @@ from .blocks import Block, Manager
 from .creation import zeros
 from .device import BY_TYPE
 from .grad_mode import recording_on
-from .hints import missing
+from .hints import kind_of, missing
 from .operations import alias, stack, sum
 from .tensor import Tensor, tensor
 from .thread_state import ThreadState, local
@@ -97,7 +97,7 @@ def _outputs(result: Nest, who: str) -> list[Tensor]:
     outs = tree.leaves(result)
     for out in outs:
         if not isinstance(out, Tensor):
-            raise TypeError(f"{who}: fn: expected tensors to be returned, got {type(out).__name__}")
+            raise TypeError(f"{who}: fn: expected tensors to be returned, got {kind_of(out)}")
     return outs
 
 
@@ -179,7 +179,7 @@ def _value_and_grad(
         if not isinstance(value, Tensor) or value.size != 1:
             raise ValueError(
                 f"{who}: fn: expected a tensor with one element to be returned, got "
-                f"{f'shape {value.shape}' if isinstance(value, Tensor) else type(value).__name__}; "
+                f"{f'shape {value.shape}' if isinstance(value, Tensor) else kind_of(value)}; "
                 "reduce it, for example with .sum(), or use tt.jacobian"
             )
         gradients = variables.nest(_gradients([value], [None], variables.tensors, keep))

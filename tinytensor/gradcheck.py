@@ -10,6 +10,7 @@ import numpy as np
 
 from .autograd import grad
 from .grad_mode import enable_grad
+from .hints import kind_of
 from .random import Generator
 from .tensor import Tensor, tensor
 
@@ -242,7 +243,7 @@ def _as_inputs(inputs: Any, who: str) -> list[Tensor]:
             except TypeError as error:
                 raise TypeError(
                     f"{who}: inputs[{i}]: expected a tensor, an array or a number, got "
-                    f"{type(x).__name__} ({error})"
+                    f"{kind_of(x)} ({error})"
                 ) from None
             if x.dtype.kind == "f":
                 x = tensor(inputs[i] if several else inputs, dtype="float64", requires_grad=True)
@@ -256,7 +257,7 @@ def _as_outputs(out: Any, who: str) -> list[Tensor]:
     for o in outs:
         if not isinstance(o, Tensor):
             raise TypeError(
-                f"{who}: fn: expected a tensor or several to be returned, got {type(o).__name__}"
+                f"{who}: fn: expected a tensor or several to be returned, got {kind_of(o)}"
             )
     return outs
 

@@ -71,6 +71,11 @@ class Node:
         self.name: str | None = None
         self.hooks: dict[Any, Callable[[Any], Any]] | None = None
 
+    @property
+    def made_by(self) -> str:
+        """The name of the op that was applied, also for one output of several."""
+        return str((self.parents[0] if self.op.name == "output" else self).op.name)
+
     def __repr__(self) -> str:
         return f"<Node {self.seq}: {self.op.name} {self.shape}>"
 

@@ -1,5 +1,6 @@
 """Habits from PyTorch that would go wrong here without a word: ``x.size()``, and
-``values, indices = x.max(axis)``, since ``max`` gives the values alone, as NumPy's does."""
+``values, indices = x.max(axis)``, since ``max`` gives the values alone, and ``x.repeat(2, 1)``,
+which repeats elements along axis 1, both as NumPy's do."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ import sys
 import warnings
 from types import CodeType, FrameType
 from typing import Any
+
+import numpy as np
 
 from .version import user_line
 
@@ -29,6 +32,30 @@ def warn(message: str) -> None:
     where = user_line()
     if where is not None:
         warnings.warn_explicit(message, UserWarning, *where, registry=_warned)
+
+
+def axis_to_repeat(x: Any, repeats: Any, more: tuple[Any, ...], axis: int | None) -> int | None:
+    """The axis of ``x.repeat(repeats, *more, axis=axis)``, which is NumPy's; in PyTorch the numbers
+    are how often ``x`` stands beside itself along each axis."""
+    if not more:
+        return axis
+    tiled = f"for PyTorch's repeat write x.tile({(repeats, *more)})"
+    if len(more) > 1 or axis is not None:
+        raise TypeError(
+            f"repeat: expected (repeats, axis), got {(repeats, *more)}"
+            f"{'' if axis is None else f' and axis={axis}'}; {tiled}"
+        )
+    if type(repeats) is int and more[0] == 1 and x.ndim <= 2:
+        if x.ndim < 2:
+            raise np.exceptions.AxisError(
+                f"repeat: axis: there is no axis 1 in shape {x.shape}; {tiled}"
+            )
+        warn(
+            f"repeat({repeats}, 1) repeats elements along axis 1, as NumPy's; {tiled}; write "
+            "axis=1 to keep it"
+        )
+    where: int | None = more[0]
+    return where
 
 
 def is_called(frame: FrameType) -> bool:

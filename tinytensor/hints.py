@@ -64,6 +64,16 @@ def hint(
     return f"; did you mean {' or '.join(similar)}?" if similar else ""
 
 
+def kind_of(value: Any) -> str:
+    """The name of a value's type for a message, with its module where that is neither ours nor
+    Python's: ``torch.Tensor``, ``numpy.random.Generator``."""
+    kind = type(value)
+    parts = [part for part in kind.__module__.split(".") if not part.startswith("_")]
+    if not parts or parts[0] in ("builtins", "tinytensor"):
+        return kind.__name__
+    return f"{'.'.join(parts)}.{kind.__name__}"
+
+
 def of_numpy(name: str) -> str:
     """A hint at NumPy's function of that name on an array, which knows nothing of gradients."""
     function = None if name.startswith("_") else getattr(np, name, None)

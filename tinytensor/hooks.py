@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .blocks import Block, Manager
+from .hints import kind_of
 
 if TYPE_CHECKING:
     from .graph import Node
@@ -56,6 +57,8 @@ def _hooks_for(x: Tensor, what: str) -> dict[Any, Callable[..., Any]]:
 
 def register_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
     """Call ``hook(gradient)`` in each backward, when the gradient of ``x`` is complete."""
+    if not callable(hook):
+        raise TypeError(f"register_hook: hook: expected a function, got {kind_of(hook)}")
     hooks = _hooks_for(x, "register_hook")
     handle = RemovableHandle(hooks, hook)
     if _RETAIN in hooks:
@@ -108,7 +111,7 @@ def run_hooks(hooks: dict[Any, Callable[..., Any]] | None, g: Any, graph: bool) 
         if result is None:
             continue
         if not isinstance(result, Tensor) or result.shape != g.shape:
-            got = f"shape {result.shape}" if isinstance(result, Tensor) else type(result).__name__
+            got = f"shape {result.shape}" if isinstance(result, Tensor) else kind_of(result)
             raise TypeError(
                 f"hook {getattr(hook, '__name__', hook)!r}: expected None or a Tensor of the "
                 f"gradient's shape {g.shape} to be returned, got {got}"

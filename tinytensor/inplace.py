@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .device import BY_TYPE, device_of
+from .hints import kind_of
 from .hooks import move_retained
 from .version import Version, is_shared, owns_array, share
 
@@ -53,7 +54,7 @@ def assign(x: Tensor, value: Any) -> None:
         if value.node is not None:
             raise RuntimeError(
                 f"data: expected an array or a tensor outside a graph, got the result of "
-                f"{value.node.op.name!r}, whose graph would be lost; use .detach(), or compute it "
+                f"{value.node.made_by!r}, whose graph would be lost; use .detach(), or compute it "
                 "under tt.no_grad()"
             )
         array = value._data
@@ -62,7 +63,7 @@ def assign(x: Tensor, value: Any) -> None:
     elif type(value) not in BY_TYPE and not isinstance(value, np.ndarray):
         raise TypeError(
             f"data: expected an array of shape {x.shape} and dtype {x.dtype}, or a tensor, got "
-            f"{type(value).__name__}; to write numbers into the tensor use x.copy_(...) or "
+            f"{kind_of(value)}; to write numbers into the tensor use x.copy_(...) or "
             "x.fill_(...) under tt.no_grad()"
         )
     if device_of(array) is not x.device:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from .habits import axis_to_repeat
 from .hints import hinting
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ class Operators:
     def flip(self, axis: Axis = None) -> Tensor: return ops.flip(self, axis)
     def roll(self, shift: Any, axis: Axis = None) -> Tensor: return ops.roll(self, shift, axis)
     def rot90(self, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor: return ops.rot90(self, k, axes)
-    def repeat(self, repeats: Any, axis: int | None = None) -> Tensor: return ops.repeat(self, repeats, axis)
+    def repeat(self, repeats: Any, *more: Any, axis: int | None = None) -> Tensor: return ops.repeat(self, repeats, axis_to_repeat(self, repeats, more, axis))
     def repeat_interleave(self, repeats: Any, axis: int | None = None) -> Tensor: return ops.repeat(self, repeats, axis)
     def tile(self, reps: Any) -> Tensor: return ops.tile(self, reps)
     def chunk(self, chunks: int, axis: int = 0) -> tuple[Tensor, ...]: return ops.chunk(self, chunks, axis)
@@ -229,7 +230,11 @@ class Operators:
     def astype(self, dtype: Any) -> Tensor: return ops.astype(self, dtype)
     def float(self) -> Tensor: return ops.astype(self, "float32")
     def double(self) -> Tensor: return ops.astype(self, "float64")
+    def half(self) -> Tensor: return ops.astype(self, "float16")
     def long(self) -> Tensor: return ops.astype(self, "int64")
+    def short(self) -> Tensor: return ops.astype(self, "int16")
+    def int(self) -> Tensor: return ops.astype(self, "int32")
+    def bool(self) -> Tensor: return ops.astype(self, "bool")
     def clone(self) -> Tensor: return ops.copy(self)
     def copy(self) -> Tensor: return ops.copy(self)
     # fmt: on

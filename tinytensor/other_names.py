@@ -101,12 +101,8 @@ OF_TENSOR = {
     # dtype and place
     "type": "x.dtype, or x.astype(...)",
     "type_as": "x.astype(y.dtype)",
-    "half": "x.astype('float16')",
-    "int": "x.astype('int32')",
-    "short": "x.astype('int16')",
     "char": "x.astype('int8')",
     "byte": "x.astype('uint8')",
-    "bool": "x.astype('bool')",
     "bfloat16": "x.astype('float16')",
     "is_floating_point": "x.dtype.kind == 'f'",
     "is_complex": _REAL,
@@ -143,6 +139,8 @@ OF_TENSOR = {
     "bernoulli": "tt.rand(*x.shape) < x",
     "bernoulli_": "x = tt.rand(*x.shape) < p",
     "fill": "x.fill_(value)",
+    "values": "x itself: max, min and median give the values alone",
+    "indices": "x.argmax(axis) or x.argmin(axis): max and min give the values alone",
     # autograd
     "grad_fn": "x.node",
     "detach_": "x = x.detach()",

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+#: (op, operand that was left out) -> what does that
+OF_MISSING = {
+    ("where", "x"): "; tt.nonzero(condition) says where it holds",
+    ("where", "y"): "; give both, or tt.at(x, index) for some positions",
+}
 #: name -> the first of these that the function has; a text that begins with "leave" always fits
 OF_SETTINGS = {
     "dim": ("axis", "axes"),
@@ -55,6 +60,10 @@ OF_SETTINGS = {
     "layout": ("leave it out: arrays are dense",),
     "pin_memory": ("leave it out: arrays are plain memory",),
     "non_blocking": ("leave it out: it waits",),
+    "some": ("full_matrices=False: the third result is V transposed, as torch.linalg.svd's",),
+    "seed": ("generator=tt.Generator(seed)",),
+    "alpha": ("y multiplied by it: alpha * y", "other multiplied by it: alpha * other"),
+    "scale": ("scale_factor",),
     "casting": ("leave it out: NumPy's promotion holds, as for operators",),
     "order": ("leave it out: the order is C's",),
     # layers

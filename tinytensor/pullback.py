@@ -16,6 +16,7 @@ from .device import device_of
 from .dtypes import F16, F32
 from .grad_mode import enable_grad
 from .graph import Dropped, Node
+from .hints import kind_of
 from .kept import described
 from .version import place
 
@@ -51,7 +52,7 @@ def pull_back(node: Node, g: Any, graph: bool) -> list[tuple[Any, Any, bool]]:
         results = op.joint(xp, g, k)
         if type(results) not in (tuple, list):
             raise TypeError(
-                f"backward through {op.name!r}: its rule returned {type(results).__name__}; "
+                f"backward through {op.name!r}: its rule returned {kind_of(results)}; "
                 "expected a tuple with a gradient, or None, for each operand"
             )
     out = []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .hints import missing
+from .hints import kind_of, missing
 from .other_names import OF_RANDOM
 
 Shape = int | Sequence[int]
@@ -121,7 +121,10 @@ def source(given: Generator | None, name: str) -> Generator:
     if given is None:
         return generator(name)
     if not isinstance(given, Generator):
-        raise TypeError(f"generator: expected a tt.Generator or None, got {type(given).__name__}")
+        raise TypeError(
+            f"generator: expected a tt.Generator or None, got {kind_of(given)}; use "
+            "tt.Generator(seed)"
+        )
     return given
 
 

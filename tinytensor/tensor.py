@@ -19,7 +19,7 @@ from .dtypes import as_dtype
 from .grad_mode import is_recording
 from .graph import Node
 from .habits import check_unpacking, is_called
-from .hints import hint, of_function, of_setting
+from .hints import hint, kind_of, of_function, of_setting
 from .hooks import RemovableHandle
 from .interop import NumpyProtocols
 from .operators import Operators
@@ -77,7 +77,18 @@ class Tensor(Operators, NumpyProtocols):
             self.requires_grad_()
 
     #: the getter is not a Python function, which would take twice as long
-    data = property(attrgetter("_data"), inplace.assign)
+    data = property(
+        attrgetter("_data"),
+        inplace.assign,
+        doc="""The array itself (NumPy's, or CuPy's on a GPU), outside of any graph.
+
+        ``t.data = array`` and ``t.data += array`` count as writes, as ``t.copy_(array)`` does: a
+        backward that needs the old numbers refuses. ``t.data[...] = v`` changes the array behind
+        the engine's back, which only ``tt.detect_anomaly()`` sees. An array has none of PyTorch's
+        methods: for ``w.data.zero_()`` write ``w.zero_()``, for ``w.data.add_(d)`` ``w += d``, for
+        ``w.data.normal_()`` ``nn.init.normal_(w)``, each under ``tt.no_grad()``.
+        """,
+    )
 
     # -- what it is ---------------------------------------------------------------------------
 
@@ -137,7 +148,7 @@ class Tensor(Operators, NumpyProtocols):
         """Gradient accumulated by ``backward``: a Tensor of this shape and dtype, or None."""
         if self._grad is None and self.node is not None:
             warnings.warn(
-                f"grad of the result of {self.node.op.name!r}: backward fills only those of "
+                f"grad of the result of {self.node.made_by!r}: backward fills only those of "
                 "leaves; call retain_grad() before, or use tt.grad(loss, x). (A weight stays a "
                 "leaf if it is written to: with tt.no_grad(): w -= lr * w.grad)",
                 stacklevel=2,
@@ -150,9 +161,10 @@ class Tensor(Operators, NumpyProtocols):
             isinstance(value, Tensor) and value.shape == self.shape and value.dtype == self.dtype
         ):
             tensor = isinstance(value, Tensor)
-            got = f"shape {value.shape} {value.dtype}" if tensor else type(value).__name__
+            got = f"shape {value.shape} {value.dtype}" if tensor else kind_of(value)
             raise TypeError(
                 f"grad: expected None or a {self.dtype} Tensor of shape {self.shape}, got {got}"
+                f"{'' if tensor else '; write None to clear it'}"
             )
         if value is not None and value.device is not self.device:
             raise TypeError(
@@ -222,7 +234,8 @@ class Tensor(Operators, NumpyProtocols):
         if requires_grad and self._data.dtype.kind != "f":
             raise TypeError(
                 "requires_grad: only floating-point tensors can have gradients, this one is "
-                f"{self.dtype}; convert it with .astype('float32')"
+                f"{self.dtype}; write its numbers with a point (1.0) or give dtype='float32' where "
+                "it is made, or convert it with .astype('float32')"
             )
         if not requires_grad and self.node is not None:
             raise RuntimeError("requires_grad: cannot be unset inside a graph; use .detach()")
@@ -265,7 +278,10 @@ class Tensor(Operators, NumpyProtocols):
     def item(self) -> Any:
         """The only element as a Python number. Raises ValueError for any other size."""
         if self.size != 1:
-            raise ValueError(f"item: expected one element, got shape {self.shape}")
+            raise ValueError(
+                f"item: expected one element, got shape {self.shape}; .tolist() or .numpy() gives "
+                "all of them"
+            )
         return self.data.item()
 
     def tolist(self) -> Any:
@@ -394,7 +410,10 @@ class Tensor(Operators, NumpyProtocols):
 
     def __len__(self) -> int:
         if not self.ndim:
-            raise TypeError("len: a 0-d tensor has no length")
+            raise TypeError(
+                "len: a 0-d tensor has no length; .item() is its number (and another library "
+                "takes a list of tensors as tt.stack(xs).numpy())"
+            )
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -442,7 +461,15 @@ class Tensor(Operators, NumpyProtocols):
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{advice}")
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and self.size == 1 else format(repr(self), spec)
+        if spec and self.size == 1:
+            return format(self.item(), spec)
+        try:
+            return format(repr(self), spec)
+        except ValueError:
+            raise ValueError(
+                f"format: {spec!r} is for one number, got shape {self.shape}; format x.item() of "
+                "its elements, or set np.set_printoptions(precision=...)"
+            ) from None
 
     def __repr__(self) -> str:
         host = self.device.to_host(self.data)
@@ -452,7 +479,7 @@ class Tensor(Operators, NumpyProtocols):
         if self.device.xp is not np:
             parts.append(f"device={self.device.name!r}")
         if self.node is not None:
-            parts.append(f"op={self.node.op.name}")
+            parts.append(f"op={self.node.made_by}")
         elif self.requires_grad:
             parts.append("requires_grad=True")
         return f"tensor({', '.join(parts)})"

@@ -6,6 +6,8 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from .hints import kind_of
+
 
 def leaves(tree: Any) -> list[Any]:
     """Everything in the nest that is not itself a tuple, list or dict, in order."""
@@ -43,12 +45,12 @@ def matching(tree: Any, like: Any, what: str) -> list[Any]:
     """
     if isinstance(like, dict):
         if not isinstance(tree, dict) or set(tree) != set(like):
-            got = f"keys {list(tree)}" if isinstance(tree, dict) else type(tree).__name__
+            got = f"keys {list(tree)}" if isinstance(tree, dict) else kind_of(tree)
             raise ValueError(f"{what}: expected a dict with keys {list(like)}, got {got}")
         return [leaf for key in like for leaf in matching(tree[key], like[key], what)]
     if isinstance(like, (tuple, list)):
         if not isinstance(tree, (tuple, list)) or len(tree) != len(like):
-            got = f"{len(tree)}" if isinstance(tree, (tuple, list)) else type(tree).__name__
+            got = f"{len(tree)}" if isinstance(tree, (tuple, list)) else kind_of(tree)
             raise ValueError(
                 f"{what}: expected {len(like)}, one for each tensor or nest, got {got}"
             )

@@ -152,7 +152,11 @@ ERRORS: dict[str, tuple[Callable[[], Any], tuple[type[Exception], ...], tuple[st
     ),
     "clip": (lambda: tt.clip(t(2)), (ValueError, TypeError), ("clip",)),
     "unknown operand": (lambda: t(2) + "a", (TypeError,), ("str",)),
-    "none operand": (lambda: t(2) * None, (TypeError,), ("NoneType",)),
+    "none operand": (
+        lambda: t(2) * None,
+        (TypeError,),
+        ("y: expected a Tensor", "got None"),
+    ),
     "grad input": (
         lambda: tt.grad(t(2).sum(), [const([1.0])]),
         (RuntimeError, ValueError),
@@ -250,12 +254,12 @@ REMEDIES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "an integer leaf": (
         lambda: tt.tensor([1, 2], requires_grad=True),
         TypeError,
-        r"only floating-point .* this one is int64; convert it with \.astype\('float32'\)",
+        r"only floating-point .* this one is int64; write .*\(1\.0\) or give dtype='float32' where",
     ),
     "a boolean leaf": (
         lambda: const([True], bool).requires_grad_(),
         TypeError,
-        r"this one is bool; convert it with \.astype\('float32'\)",
+        r"this one is bool; .*, or convert it with \.astype\('float32'\)",
     ),
     "an integer result": (
         lambda: tt.argmax(t(2)).backward(),
@@ -401,6 +405,67 @@ REMEDIES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "a list for a probability": (
         lambda: tt.dropout(t(2), [0.5]), ValueError, r"dropout: p: expected .* got \[0\.5\]",
+    ),
+    "an element of several": (
+        lambda: t(2).item(), ValueError, r"got shape \(2,\); \.tolist\(\) or \.numpy\(\) gives",
+    ),
+    "the length of a number": (
+        lambda: len(t()), TypeError, r"no length; \.item\(\) is its number .* tt\.stack\(xs\)\.n",
+    ),
+    "a format of several": (
+        lambda: f"{t(2, 3):.2f}", ValueError, r"'\.2f' is for one number, got shape \(2, 3\)",
+    ),
+    "a hook that is none": (
+        lambda: t(2).register_hook(3), TypeError, "hook: expected a function, got int",
+    ),
+    "numbers for a tensor": (
+        lambda: tt.tensor(1, 2, 3),
+        TypeError,
+        r"dtype: .* got 2; several .* tt\.tensor\(\[1, 2, \.\.\.\]\), .* tt\.zeros\(1, 2, ",
+    ),
+    "a shape for a tensor": (lambda: tt.Tensor(2, 3), TypeError, r"a shape is tt\.zeros\(2, 3, "),
+    "a shape for a dtype": (
+        lambda: tt.tensor([1.0], "float33"), TypeError, "dtype: .* got 'float33'$",
+    ),
+    "a number for a gradient": (
+        lambda: setattr(t(2), "grad", 0.0), TypeError, "got float; write None to clear it$",
+    ),
+    "a generator of NumPy's": (
+        lambda: tt.rand(2, generator=np.random.default_rng(1)),
+        TypeError,
+        r"got numpy\.random\.Generator; use tt\.Generator\(seed\)",
+    ),
+    "normalized_shape": (
+        lambda: tt.layer_norm(t(2, 3), (3,)),
+        TypeError,
+        r"weight: expected a tensor of shape \(3,\), got .* \[3\]: there is no normalized_shape",
+    ),
+    "normalized_shape of two": (
+        lambda: tt.rms_norm(t(2, 2, 2), [2, 2]), TypeError, "the numbers .*: there is no normal",
+    ),
+    "a value for tt.at": (
+        lambda: tt.at(t(3), 1, 5.0), TypeError, r"at: .*; write tt\.at\(x, index\)\.set\(v\)",
+    ),
+    "where alone": (
+        lambda: tt.where(t(3) > 2), TypeError, r"argument 'x'; .*; tt\.nonzero\(condition\)",
+    ),
+    "a scale for a size": (
+        lambda: tt.interpolate(t(1, 1, 2, 2), 2.5), TypeError, "size: .* got 2.5; .* scale_factor=",
+    ),
+    "text for a scale": (
+        lambda: tt.interpolate(t(1, 1, 2, 2), scale_factor="2"),
+        ValueError,
+        "scale_factor: expected a number above 0 or one per axis, got '2'",
+    ),
+    "one size of two": (
+        lambda: tt.interpolate(t(1, 1, 2, 2), size=(4,)),
+        ValueError,
+        r"size: expected one number, or 2 for x of shape \(1, 1, 2, 2\), got \(4,\)",
+    ),
+    "one scale of two": (
+        lambda: tt.interpolate(t(1, 1, 2, 2), scale_factor=[2.0]),
+        ValueError,
+        r"scale_factor: expected one number, or 2 for .* got \[2\.0\]",
     ),
     "in place, too large": (
         lambda: const([1.0]).__iadd__(const([1.0, 2.0])),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib.util
 import inspect
 import math
 import pickle
@@ -46,7 +47,7 @@ TRIED: dict[str, tuple[Callable[[tt.Tensor], Any], type[Exception], str]] = {
         TypeError,
         r"linear\(x: None, .*expected a tensor in the place of None",
     ),
-    "x + None": (lambda x: x + None, TypeError, r"add\(x: .*, y: None\)"),
+    "x + None": (lambda x: x + None, TypeError, "add: y: expected a Tensor, .* got None"),
     "np.sin": (lambda x: np.sin(x), TypeError, r"use tt\.sin"),
     "np.sum": (lambda x: np.sum(x), TypeError, r"use tt\.sum"),
     "np.hanning": (lambda x: np.interp(x, x, x), TypeError, r"t\.detach\(\)\.numpy\(\)"),
@@ -104,6 +105,17 @@ TRIED: dict[str, tuple[Callable[[tt.Tensor], Any], type[Exception], str]] = {
     "linspace(steps=)": (lambda x: tt.linspace(0, 1, steps=3), TypeError, "use num$"),
     "clip(min=)": (lambda x: x.clip(min=0), TypeError, "use low$"),
     "concat(dim=)": (lambda x: tt.concat([x, x], dim=0), TypeError, "use axis$"),
+    "x.add(alpha=)": (lambda x: x.add(1, alpha=2), TypeError, r"; use other multiplied by it: al"),
+    "tt.sub(alpha=)": (lambda x: tt.sub(x, 1, alpha=2), TypeError, r"; use y multiplied by it: al"),
+    "svd(some=)": (lambda x: tt.svd(x, some=True), TypeError, "use full_matrices=False: the third"),
+    "multinomial(seed=)": (
+        lambda x: tt.multinomial(x, 1, seed=3), TypeError, r"use generator=tt\.Generator\(seed\)$",
+    ),
+    "interpolate(scale=)": (lambda x: tt.interpolate(x, scale=2), TypeError, "use scale_factor$"),
+    "values of a maximum": (lambda x: x.max(0).values, AttributeError, "use x itself: max, min an"),
+    "indices of one": (lambda x: x.max(0).indices, AttributeError, r"use x\.argmax\(axis\)"),
+    "x.char": (lambda x: x.char(), AttributeError, r"use x\.astype\('int8'\)"),
+    "tt.unsqueeze": (lambda x: tt.unsqueeze(x, 0), AttributeError, r"use tt\.expand_dims"),
     "flatten(start_dim=)": (lambda x: x.flatten(start_dim=0), TypeError, "use start$"),
 }  # fmt: skip
 NET = nn.Linear(2, 2)
@@ -135,6 +147,28 @@ IMPORTS = {
 def test_an_import_says_what_a_name_is_called_here(line: str) -> None:
     with pytest.raises(ImportError, match=IMPORTS[line]):
         exec(line, {})
+
+
+MODULES = {
+    "import tinytensor.nn.functional as F": r"; use tt itself: F\.relu\(x\) is tt\.relu\(x\)",
+    "import tinytensor.optim as optim": r"'tinytensor\.optim'; use tt\.train\.optim",
+    "import tinytensor.optim.lr_scheduler": r"'tinytensor\.optim'; use tt\.train\.optim",
+    "from tinytensor.optim import Adam": r"'tinytensor\.optim'; use tt\.train\.optim",
+    "from tinytensor.nn.utils import clip_grad_norm_": r"; use tt\.train\.clip_grad_norm",
+    "import tinytensor.relu": "; it is no module: from tinytensor import relu$",
+    "import tinytensor.nothing_like_it": "'tinytensor.nothing_like_it'$",
+    "import tinytensor.nn.nothing_like_it": "'tinytensor.nn.nothing_like_it'$",
+}
+
+
+@pytest.mark.parametrize("line", MODULES)
+def test_importing_a_module_says_what_it_is_called_here(line: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=MODULES[line]) as error:
+        exec(line, {})
+    assert error.value.name is not None and error.value.name.startswith("tinytensor.")
+    assert importlib.util.find_spec(error.value.name) is None  # which only asks
+    with pytest.raises(ModuleNotFoundError, match="^No module named 'nothing_like_it'$"):
+        importlib.import_module("nothing_like_it")
 
 
 def test_what_is_not_there_can_be_asked_for() -> None:

@@ -123,6 +123,41 @@ def test_transposing_two_axes_to_what_they_are_warns(axes: tuple[int, int]) -> N
         assert quiet(lambda order=order: x.transpose(*order)).shape == (3, 2)
 
 
+# -- repeat ----------------------------------------------------------------------------------------
+
+
+def test_repeat_with_two_numbers_tells_numpys_from_pytorchs() -> None:
+    x = const(ROWS)
+    with pytest.warns(
+        UserWarning, match=r"along axis 1, as .* x\.tile\(\(2, 1\)\); .* axis=1"
+    ) as seen:
+        y = x.repeat(2, 1)
+    assert y.tolist() == np.repeat(ROWS, 2, 1).tolist() and seen[0].filename == __file__
+    close(quiet(lambda: x.repeat(2, axis=1)), np.repeat(ROWS, 2, 1))
+    for axis in (0, -1, None):  # in PyTorch these make an array without elements, or an error
+        close(quiet(lambda axis=axis: x.repeat(2, axis)), np.repeat(ROWS, 2, axis))
+    close(quiet(lambda: x.repeat([1, 0, 2], 1)), np.repeat(ROWS, [1, 0, 2], 1))
+    close(quiet(lambda: x[None].repeat(2, 1)), np.repeat([ROWS], 2, 1))
+    close(quiet(lambda: tt.repeat(x, 2, 1)), np.repeat(ROWS, 2, 1))  # torch has no such function
+    close(x.tile((2, 1)), np.tile(ROWS, (2, 1)))
+
+
+def test_repeat_as_pytorch_has_it_says_tile() -> None:
+    x = const(ROWS)
+    with pytest.raises(
+        ValueError, match=r"expected 6 counts, .*; for PyTorch's .* tile\(x, \(3, 1"
+    ):
+        x.repeat((3, 1))
+    with pytest.raises(IndexError, match=r"no axis 1 in shape \(3,\); .* x\.tile\(\(3, 1\)\)"):
+        x[0].repeat(3, 1)
+    with pytest.raises(
+        TypeError, match=r"\(repeats, axis\), got \(2, 1, 1\); .* x\.tile\(\(2, 1, 1"
+    ):
+        x.repeat(2, 1, 1)
+    with pytest.raises(TypeError, match=r"got \(2, 1\) and axis=0"):
+        x.repeat(2, 1, axis=0)
+
+
 # -- dtypes and devices ---------------------------------------------------------------------------
 
 
@@ -136,6 +171,19 @@ def test_transposing_two_axes_to_what_they_are_warns(axes: tuple[int, int]) -> N
 )  # fmt: skip
 def test_names_of_dtypes(name: str, dtype: str) -> None:
     assert tt.zeros(2, dtype=getattr(tt, name)).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("half", "float16"), ("float", "float32"), ("double", "float64"), ("short", "int16"),
+        ("int", "int32"), ("long", "int64"), ("bool", "bool"),
+    ],
+)  # fmt: skip
+def test_methods_named_as_dtypes(name: str, dtype: str) -> None:
+    x = const([0.0, 2.0])
+    y = getattr(x, name)()
+    assert y.dtype == dtype and y.tolist() == x.data.astype(dtype).tolist()
 
 
 def test_names_of_numbers() -> None:
@@ -220,6 +268,53 @@ def test_arguments_in_pytorchs_order_are_not_taken_for_others() -> None:
         tt.kl_div(q, q, "batchmean")
     with pytest.raises(TypeError, match=r"max: axis: .* tt\.maximum and tt\.minimum take tensors"):
         tt.max(q, q)
+
+
+def test_tensors_of_pytorch_are_called_so() -> None:
+    torch = pytest.importorskip("torch")
+    x, y = const(ROWS), torch.ones(2, 3)
+    for call in (lambda: x + y, lambda: x.add(y), lambda: x == y):
+        with pytest.raises(
+            TypeError, match=r"y: .*, got torch\.Tensor; use tt\.tensor\(y\), or tt\.fr"
+        ):
+            call()
+    for call in (lambda: y + x, lambda: y @ x.T):
+        with pytest.raises(TypeError, match=r"x: .*, got torch\.Tensor; use tt\.tensor\(x\)"):
+            call()
+    with pytest.raises(TypeError, match=r"xs\[1\]: .*, got torch\.Tensor; use tt\.tensor"):
+        tt.concat([x, y])
+    with pytest.raises(TypeError, match=r"tt\.Generator or None, got torch\.Generator"):
+        tt.rand(2, generator=torch.Generator())
+    close(x + tt.from_dlpack(y), np.asarray(ROWS) + 1)
+
+
+def test_the_array_of_a_tensor_is_documented() -> None:
+    text = tt.Tensor.data.__doc__ or ""
+    assert all(word in text for word in ("NumPy", "w.zero_()", "nn.init.normal_(w)", "detect_anom"))
+    w = leaf([1.0, 2.0])
+    with tt.no_grad():
+        w += 1.0
+        assert w.tolist() == [2, 3]
+        w.zero_()
+    assert w.tolist() == [0, 0]
+
+
+def test_an_output_of_several_says_which_op_made_it() -> None:
+    x = leaf(ROWS)
+    for name, out in {
+        "split": x.split(1)[0],
+        "topk": x.topk(1)[0],
+        "sort": x.sort()[0],
+        "svd": tt.svd(x)[2],
+    }.items():
+        assert repr(out).endswith(f"op={name})")
+    with pytest.warns(UserWarning, match="grad of the result of 'sort'"):
+        assert x.sort()[0].grad is None
+
+
+def test_a_number_is_formatted_as_one() -> None:
+    assert f"{leaf([1.256]):.2f} {leaf(2.0):6.1f}" == "1.26    2.0"
+    assert f"{leaf([1.0, 2.0]):>60}".strip() == f"{leaf([1.0, 2.0])}"
 
 
 # -- a number where ids are meant -----------------------------------------------------------------
@@ -314,7 +409,7 @@ def test_errors_of_derivatives_name_the_function_called() -> None:
 
 def test_grad_says_what_it_takes() -> None:
     x = leaf([1.0])
-    with pytest.raises(TypeError, match=r"inputs\[0\]: expected a tensor, got ndarray"):
+    with pytest.raises(TypeError, match=r"inputs\[0\]: expected a tensor, got numpy\.ndarray"):
         tt.grad(x.sum(), [np.ones(1)])
     with pytest.raises(TypeError, match="outputs: expected a tensor, got int"):
         tt.grad(3, x)

@@ -86,6 +86,8 @@ def svd(xp, a, full_matrices=False):
     """Singular value decomposition: (..., m, n) -> u (..., m, k), s (..., k), vh (..., k, n), where
     k = min(m, n) and the singular values s go from the largest to the smallest.
 
+    The third is V transposed, as ``torch.linalg.svd`` and NumPy give it; ``torch.svd`` gives V.
+
     The signs of a column of u and the same row of vh are arbitrary. The gradient is that of
     Townsend, "Differentiating the singular value decomposition" (2016); where two singular
     values are equal (and one is 0, where a is not square) those of u and vh do not exist, and come

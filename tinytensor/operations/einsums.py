@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..hints import kind_of
 from ..registry import op
 from ..samples import Sample
 from ..tensor import Tensor, tensor
@@ -279,7 +280,7 @@ def einsum(subscripts: str, *operands: Any) -> Any:
         ValueError: ``subscripts`` is not valid or does not fit the operands; the message says why.
     """
     if not isinstance(subscripts, str):
-        raise TypeError(f"einsum: subscripts: expected a string, got {type(subscripts).__name__}")
+        raise TypeError(f"einsum: subscripts: expected a string, got {kind_of(subscripts)}")
     xs = _tensors(operands)
     try:
         plan = _plan(subscripts, tuple(x.shape for x in xs))

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..convert import _unwrap
 from ..device import BY_TYPE, Device, device_of
+from ..hints import kind_of
 from ..tensor import Tensor
 from .axes import axis_of
 
@@ -61,7 +62,7 @@ def _raw_part(part: Any, dev: Device) -> Any:
     else:
         raise IndexError(
             "index: expected slices, integers, None, ... or integer or boolean arrays, got "
-            f"{type(part).__name__}"
+            f"{kind_of(part)}"
         )
     if array.ndim == 0:
         return bool(array) if array.dtype.kind == "b" else int(array)

@@ -196,12 +196,17 @@ def interpolate(
         raise ValueError(f"interpolate: expected either size or scale_factor, got {given}")
     spatial = x.shape[2:]
     if scale_factor is None:
+        if isinstance(size, float):
+            raise TypeError(
+                f"interpolate: size: expected an integer or one per axis, got {size}; how many "
+                f"times as long is scale_factor={size}"
+            )
         lengths = wholes("interpolate: size", size)
-        lengths = lengths * dims if len(lengths) == 1 else lengths
+        lengths = lengths if isinstance(size, (tuple, list)) or len(lengths) > 1 else lengths * dims
         steps = _steps(spatial, lengths)
     else:
         factors = _factors(scale_factor)
-        factors = factors * dims if len(factors) == 1 else factors
+        factors = factors if isinstance(scale_factor, (tuple, list)) else factors * dims
         lengths = tuple(math.floor(n * f) for n, f in zip(spatial, factors))
         exact = tuple(1 / f for f in factors)
         steps = _steps(spatial, lengths) if recompute_scale_factor else exact
@@ -229,10 +234,10 @@ def _factors(scale_factor: Any) -> tuple[float, ...]:
     """The factors, as numbers above 0."""
     values = scale_factor if isinstance(scale_factor, (tuple, list)) else (scale_factor,)
     try:
-        factors = tuple(float(f) for f in values)
+        factors = tuple(float(f) for f in values if not isinstance(f, str))
     except (TypeError, ValueError):
         factors = ()
-    if not factors or not all(0 < f < math.inf for f in factors):
+    if len(factors) != len(values) or not factors or not all(0 < f < math.inf for f in factors):
         raise ValueError(
             f"interpolate: scale_factor: expected a number above 0 or one per axis, got "
             f"{scale_factor!r}"

@@ -39,10 +39,15 @@ def row_sums(xp: Any, rows: Any, weight: Any = None) -> Any:
 
 
 def _check(x: Any, **parameters: Any) -> None:
-    """Raise ValueError unless x has a last axis and the parameters its length."""
+    """Raise unless x has a last axis and the parameters its length."""
     if not x.ndim:
         raise ValueError("x: expected at least one axis to normalise over, got a number")
     for name, p in parameters.items():
+        if p is not None and p.dtype.kind == "i" and p.tolist() == list(x.shape[-p.size :]):
+            raise TypeError(
+                f"{name}: expected a tensor of shape {x.shape[-1:]}, got the numbers {p.tolist()}: "
+                "there is no normalized_shape, it is always the last axis"
+            )
         if p is not None and p.shape != x.shape[-1:]:
             raise ValueError(
                 f"{name}: expected shape {x.shape[-1:]} for x of shape {x.shape}, got {p.shape}"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..hints import kind_of
 from ..registry import op
 from ..samples import Sample
 from ..tensor import Tensor
@@ -173,7 +174,7 @@ def _holds_tensors(xs: Sequence[Any]) -> bool:
 def _side_by_side(name: str, xs: Sequence[Any], widened: Callable[[Any], Any]) -> list[Any]:
     """The tensors, each with the axes that ``widened`` gives it."""
     if not isinstance(xs, (tuple, list)):
-        raise TypeError(f"{name}: xs: expected a list or tuple of tensors, got {type(xs).__name__}")
+        raise TypeError(f"{name}: xs: expected a list or tuple of tensors, got {kind_of(xs)}")
     if not xs:
         raise ValueError(f"{name}: xs: expected at least one tensor, got none")
     return [widened(as_tensor(x)) for x in xs]

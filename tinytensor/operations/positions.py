@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from .axes import as_tensor
@@ -24,8 +25,11 @@ class at:
     """
 
     __slots__ = ("index", "x")
+    __signature__ = inspect.signature(lambda x, index: None)
 
-    def __init__(self, x: Any, index: Any):
+    def __init__(self, x: Any, index: Any, *values: Any):
+        if values:
+            raise TypeError("at: expected (x, index); write tt.at(x, index).set(v) or .add(v)")
         self.x = as_tensor(x)
         self.index = index
 

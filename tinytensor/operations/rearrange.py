@@ -335,7 +335,7 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     if len(counts) != x.shape[axis]:
         raise ValueError(
             f"repeat: repeats: expected {x.shape[axis]} counts, one per element along axis {axis} "
-            f"of shape {x.shape}, got {len(counts)}"
+            f"of shape {x.shape}, got {len(counts)}; for PyTorch's repeat write tile(x, {counts})"
         )
     return _repeat(x, repeats=counts, axis=axis)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..hints import kind_of
 from ..registry import OPS, op
 from ..samples import Draw, Sample
 from .axes import as_tensor, at, axis_of, whole, wholes
@@ -192,7 +193,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", value: float = 0.0) -> A
     if mode not in MODES:
         raise ValueError(f"pad: mode: expected one of {', '.join(MODES)}, got {mode!r}")
     if not isinstance(value, (int, float, np.number)):
-        raise TypeError(f"pad: value: expected a number, got {type(value).__name__}")
+        raise TypeError(f"pad: value: expected a number, got {kind_of(value)}")
     if mode != "constant":
         if value != 0:
             raise ValueError(

@@ -70,7 +70,12 @@ The package expecttest is needed beside torch: PyTorch's testing modules import 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
+import sys
+
+if not all(map(importlib.util.find_spec, ("torch", "expecttest"))):  # python -m begins here
+    sys.exit("tests.parity.opinfo needs PyTorch: python -m pip install torch expecttest")
 
 from ._check import Result, check, infos
 from ._entry import Choice, Entry, NotApplicable, through
