@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _EAGER = "leave it out: ops run as they are called"
 _REAL = "leave it out: all numbers are real"
-_SAVE = "safetensors.numpy.save_file(model.state_dict(), path)"
+_SAVE = "tt.nn.save_weights(model, path)"
 _LOAD = "model.load_state_dict(tt.nn.load_weights(path))"
 
 
