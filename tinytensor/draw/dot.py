@@ -328,10 +328,11 @@ def value_attributes(value: Value) -> str:
     fill, border = COLOURS["output" if value.output else value.role]
     numbers, notes = [], []
     if value.data is not None:
-        numbers += number_rows("now" if value.changed else "data", value.data, INK)
+        word = "now" if value.changed and not value.then else "data"
+        numbers += number_rows(word, value.data, INK)
     if value.grad is not None:
         numbers += number_rows("grad", value.grad, GRADIENT)
-        notes += ["grad changed since, or of several backwards"] if value.several else []
+        notes += [value.grad_note] if value.grad_note else []
     if value.changed:
         notes.insert(0, "changed since")
     wide = max((row.count("<TD") for row in numbers), default=1)

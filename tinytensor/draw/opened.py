@@ -112,7 +112,7 @@ def operand(node: Node, i: int) -> tuple[Any, bool]:
         array = saved(parent, "out")
         if array is None and parent.value is not None and not written(parent.version, parent):
             array = parent.value
-    elif array is None and parent is not None and not written(parent.version, node):
+    elif array is None and parent is not None and not rewritten(parent, node):
         array = parent.data
     shape, dtype = node.in_meta[i]
     fits = array is not None and array.shape == shape and array.dtype in (dtype, F32)
@@ -131,6 +131,11 @@ def saved(node: Node, key: str) -> Any:
 def written(version: Any, node: Node) -> bool:
     """Was the memory that this counter belongs to written to after the node was made?"""
     return bool(version.written > node.seq)
+
+
+def rewritten(leaf: Any, node: Node) -> bool:
+    """Was this leaf written to, or given another array, after the node was made?"""
+    return written(leaf.version, node) or getattr(leaf, "replaced", -1) > node.seq
 
 
 def stand_in(node: Node, i: int, value: Any) -> Any:
