@@ -73,6 +73,8 @@ class Tensor(Operators, NumpyProtocols):
         self.node = None
         self.version = Version()
         self._name = name
+        if name is not None:
+            self.name = name  # checks it
         self.tracked = False
         if requires_grad:
             self.requires_grad_()
@@ -169,6 +171,8 @@ class Tensor(Operators, NumpyProtocols):
 
     @name.setter
     def name(self, value: str | None) -> None:
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"name: expected a str or None, got {type(value).__name__}")
         self._name = value
         if self.node is not None:
             self.node.name = value
@@ -204,11 +208,12 @@ class Tensor(Operators, NumpyProtocols):
             return
         of = walks(before.version, walk)
         if graph or before.node is not None:
-            self._grad = before + g if graph else make(before._data + g)
+            self._grad = grad = before + g if graph else make(before._data + g)
         else:
-            before._data += g
-            before.version.bump()
-        version = self._grad.version
+            grad = before
+            grad._data += g
+            grad.version.bump()
+        version = grad.version
         version.walk = of if of is None else (*of, version.count)
 
     def detach(self) -> Tensor:

@@ -21,6 +21,11 @@ Opener = Callable[[Any, Any], Inside]
 
 SHAPES_ALONE = "shapes alone"  # in the title of an opened op whose operands the graph has not kept
 
+# ops of several operands whose order does not matter
+ANY_ORDER = {"add", "mul", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "isclose"}
+ANY_ORDER |= {"equal", "not_equal", "logical_and", "logical_or", "logical_xor"}
+ANY_ORDER |= {"bitwise_and", "bitwise_or", "bitwise_xor"}
+
 # notes on the gradients of leaves
 SEVERAL = "grad changed since, or of several backwards"
 BY_HAND = "grad not made by backward"
@@ -126,10 +131,9 @@ class _Tracer:
                 fused=getattr(node.op, "reference", None) is not None,
                 tip=tip(node.op),
             )
-            there = [(i, value) for i, value in enumerate(read) if value is not None]
-            ambiguous = step.fused and sum(value.role == COMPUTED for _, value in there) > 1
-            for i, value in there:
-                step.read(value, called(node, i, 1) if ambiguous and value.role == COMPUTED else "")
+            for value, word in zip(read, words_for(node, read, step.fused), strict=True):
+                if value is not None:
+                    step.read(value, word)
             self.steps.append(step)
             if several(node.shape):
                 self.several[id(node)] = step
@@ -209,9 +213,10 @@ class _Tracer:
                 continue
             walks = self.walks.get(key)
             if walks is not None:  # not a leaf drawn alone, or of an opened op
-                value.grad_note = doubt(tensor.grad.version, walks)
-                if value.grad_note is None:
-                    value.grad, value.grad_note = None, ""
+                note = doubt(tensor.grad.version, walks)
+                value.grad_note = note or ""
+                if note is None:
+                    value.grad = None
         for (key, changed), value in self.leaves.items():
             now = self.leaves.get((key, False))
             if changed and now is not None and now.grad is not None:
@@ -362,6 +367,25 @@ def called(node: Any, i: int, shortest: int = 2) -> str:
     """What a node's op calls an operand: "ids" and "weight" tell something, "x" does not."""
     names = () if getattr(node.op, "variadic", False) else tuple(node.op.inputs)
     return names[i] if i < len(names) and len(names[i]) >= shortest else ""
+
+
+def words_for(node: Any, read: list[Value | None], fused: bool) -> list[str]:
+    """A word for the arrow of each operand, where it is not plain which is which: its name, or
+    its place among those that are named x and y alone."""
+    if node.op.name in ANY_ORDER:
+        return [""] * len(read)
+    if fused:
+        made = [value is not None and value.role == COMPUTED for value in read]
+        return [called(node, i, 1) if m and sum(made) > 1 else "" for i, m in enumerate(made)]
+    alike = [value is not None and not called(node, i) for i, value in enumerate(read)]
+    return [place(i) if a and sum(alike) > 1 else "" for i, a in enumerate(alike)]
+
+
+def place(i: int) -> str:
+    """ "1st", "2nd", "3rd", "4th"."""
+    n = i + 1
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{n}{'th' if n % 100 in (11, 12, 13) else endings.get(n % 10, 'th')}"
 
 
 def several(shape: Any) -> bool:
