@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..blocks import Block, Manager
-from ..creation import zeros_like
 from ..hints import attribute_missing
 from ..hooks import RemovableHandle
 from ..scope import Scope
@@ -336,10 +335,7 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients: they become None, or zeros where ``set_to_none`` is False."""
         for param in self.parameters():
-            if set_to_none or param.grad is None:
-                param.grad = None
-            else:
-                param.grad = zeros_like(param.grad)
+            param.zero_grad(set_to_none)
 
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
         """Freeze (False) or unfreeze all parameters; returns the module."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from .anomaly import check_finite, check_unchanged, is_watching
 from .grad_mode import OFF, recording_on
-from .graph import Node
+from .graph import Node, next_walk
 from .hints import kind_of, missing
 from .hooks import run_hooks
 from .other_names import OF_AUTOGRAD
@@ -109,6 +109,7 @@ def backward(
         on_path = _paths_to(order, wanted)
     found: dict[Any, Any] = {}
     watched = is_watching(local.state)
+    walk = next_walk()
 
     while order:
         node = order.pop()
@@ -123,6 +124,7 @@ def backward(
                 found[node] = g
             if not any(p in on_path for p in node.parents if p is not None):
                 continue
+        node.walk = walk
         if node.value is not None:
             node.grad = g._data if create_graph else g
         if node.op.name == "output":
@@ -162,7 +164,7 @@ def backward(
             fresh = leaf in owned
             if leaf.hooks:
                 g, fresh = run_hooks(leaf.hooks, g, create_graph), False
-            leaf.accumulate_grad(g, fresh, create_graph)
+            leaf.accumulate_grad(g, fresh, create_graph, walk)
             given.append(g)
     return given
 

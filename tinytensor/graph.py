@@ -21,6 +21,9 @@ SMALL = 16
 
 next_seq = itertools.count().__next__
 
+#: numbers of walks back; 0 is none
+next_walk = itertools.count(1).__next__
+
 
 class Node:
     """One application of an op.
@@ -38,7 +41,9 @@ class Node:
             that nobody can write to.
         shape, dtype: of the output (a tuple of shapes for several outputs).
         value, grad: arrays, kept for outputs of at most ``SMALL`` elements. version: where there
-            is a value, the counter of the writes to its memory.
+            is a value, the counter of the writes to its memory. apart: set where ``value`` is not
+            the tensor's own memory (any more), and later writes do not show in it.
+        walk: the number of the last walk back that came by; not set before the first.
         scope: the module call that made it. seq: creation order. name: given by the user.
         hooks: functions to call with the gradient of the output, by handle, or None.
         where: (file, line) of the user's code that made it, under ``detect_anomaly`` only.
@@ -47,8 +52,8 @@ class Node:
 
     __slots__ = (
         "op", "params", "parents", "consts", "in_meta", "needs", "saved", "versions", "shape",
-        "dtype", "value", "version", "grad", "scope", "seq", "name", "hooks", "where", "sums",
-        "__weakref__",
+        "dtype", "value", "version", "apart", "grad", "walk", "scope", "seq", "name", "hooks",
+        "where", "sums", "__weakref__",
     )  # fmt: skip
 
     op: Any
@@ -64,6 +69,8 @@ class Node:
     scope: Any
     seq: int
     version: Version
+    apart: bool
+    walk: int
 
     def __init__(self) -> None:
         self.value: Any = None

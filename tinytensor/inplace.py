@@ -83,8 +83,11 @@ def assign(x: Tensor, value: Any) -> None:
         )
     x.version.bump()
     if array is not x._data:
+        x.replaced, x.version.left = x.version.written, True
         x._data = array
         x.version, x.holder = Version(), None
+        if x.node is not None:
+            x.node.apart = True
         if isinstance(value, Tensor):
             share(x, value)
 
@@ -106,10 +109,10 @@ def set_at(x: Tensor, index: tuple[Any, ...], value: Any) -> None:
 
 
 def become(x: Tensor, out: Tensor) -> None:
-    """Let ``x`` be ``out``, which was computed from it: array, node and a counter of its own."""
+    """Let ``x`` be ``out``, which was computed from it: array, node and counter (the node may have
+    saved ``out``)."""
     move_retained(x.node, out.node)
     x._data, x.node, x.tracked = out._data, out.node, out.tracked
-    x.version = Version()
+    x.version = out.version
     if x.node is not None:
-        x.node.version = x.version
         x.node.name = x.name

@@ -201,3 +201,15 @@ OF_CUDA = {
     "Event": "tt.profile",
     "FloatTensor": "tt.tensor(data, device='cuda')",
 }
+#: what ``tt.draw`` returns, next to Graphviz's own objects
+OF_DRAWINGS = {
+    "view": ".save('x.svg') and open the file",
+    "show": ".save('x.svg') and open the file",
+    "render": ".save('x.svg'), .png or .pdf",
+    "write": ".save('x.svg'), .png or .pdf",
+    "pipe": ".svg()",
+    "format": ".save('x.png'), which goes by the ending",
+    "png": ".save('x.png')",
+    "pdf": ".save('x.pdf')",
+    "attr": "tt.draw(x, direction='LR')",
+}

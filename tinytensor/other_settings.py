@@ -66,6 +66,9 @@ OF_SETTINGS = {
     "scale": ("scale_factor",),
     "casting": ("leave it out: NumPy's promotion holds, as for operators",),
     "order": ("leave it out: the order is C's",),
+    # pictures
+    "rankdir": ("direction='LR' or 'TB'",),
+    "format": ("leave it out: a drawing's .save('x.png') goes by the ending",),
     # layers
     "inplace": ("leave it out: the result is a new tensor",),
     "device": ("leave it out: model.to(device), or with tt.device(device): around it",),

@@ -112,6 +112,12 @@ def _changed(node: Node) -> str:
         for key, version in zip(node.op.keys, node.versions, strict=True)
         if version is not None and version[0].count != version[1]
     )
+    if version.left:
+        return (
+            f"backward through {node.op.name!r}: {described(node, name)} was saved for the "
+            "gradient, and between forward and backward the data of that tensor was replaced"
+            f"{place(version.where)}; call backward first, then x.data = array"
+        )
     times = version.count - count
     return (
         f"backward through {node.op.name!r}: {described(node, name)} was saved for the gradient "

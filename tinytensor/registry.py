@@ -293,7 +293,10 @@ class Op:
             node.shape = result.shape
             node.dtype = result.dtype
             if result.size <= SMALL:
-                node.value = result if result.base is None else result.copy()
+                if result.base is None:
+                    node.value = result
+                else:
+                    node.value, node.apart = result.copy(), True
                 node.version = out.version
             out.node = node
             out.tracked = True
@@ -449,6 +452,8 @@ def pick(node: Node, index: int, tensor: Tensor) -> Node:
     out.shape = array.shape
     out.dtype = array.dtype
     if array.size <= SMALL:
-        out.value = array if array.base is None else array.copy()
+        out.value, out.apart = array, False
+        if array.base is not None:
+            out.value, out.apart = array.copy(), True
         out.version = tensor.version
     return out

@@ -25,7 +25,7 @@ from .interop import NumpyProtocols
 from .operators import Operators
 from .other_names import OF_TENSOR
 from .thread_state import local
-from .version import Version, share
+from .version import Version, share, walks, zeroed
 
 
 class Tensor(Operators, NumpyProtocols):
@@ -46,7 +46,7 @@ class Tensor(Operators, NumpyProtocols):
     """
 
     __slots__ = (
-        "_data", "_grad", "tracked", "node", "version", "_name", "holder", "hooks",
+        "_data", "_grad", "tracked", "node", "version", "_name", "holder", "hooks", "replaced",
         "__weakref__",
     )  # fmt: skip
     __hash__ = object.__hash__
@@ -58,6 +58,7 @@ class Tensor(Operators, NumpyProtocols):
     node: Node | None
     version: Version
     holder: object | None
+    replaced: int  # the running number of graph nodes when x.data = array was last; seldom set
 
     def __init__(
         self,
@@ -72,6 +73,8 @@ class Tensor(Operators, NumpyProtocols):
         self.node = None
         self.version = Version()
         self._name = name
+        if name is not None:
+            self.name = name  # checks it
         self.tracked = False
         if requires_grad:
             self.requires_grad_()
@@ -180,6 +183,8 @@ class Tensor(Operators, NumpyProtocols):
 
     @name.setter
     def name(self, value: str | None) -> None:
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"name: expected a str or None, got {type(value).__name__}")
         self._name = value
         if self.node is not None:
             self.node.name = value
@@ -205,19 +210,23 @@ class Tensor(Operators, NumpyProtocols):
         keep = retain_graph or create_graph
         autograd.run_backward([self], [seed], None, keep, create_graph)
 
-    def accumulate_grad(self, g: Any, owned: bool, graph: bool) -> None:
+    def accumulate_grad(self, g: Any, owned: bool, graph: bool, walk: int) -> None:
         """Add ``g`` to ``grad``: a raw array, ``owned`` if nobody else holds it, or a Tensor for a
-        ``graph`` of the gradients."""
+        ``graph`` of the gradients. ``walk``: the number of the backward that it comes from."""
         before = self._grad
         if before is None:
-            self._grad = g.copy() if graph else make(g if owned else g.copy())
+            self._grad = grad = g.copy() if graph else make(g if owned else g.copy())
+            grad.version.walk = walk
             return
+        of = walks(before.version, walk)
         if graph or before.node is not None:
-            self._grad = before + g if graph else make(before._data + g)
-            self._grad.version.count += 1  # as if written to: it is not that of one backward alone
+            self._grad = grad = before + g if graph else make(before._data + g)
         else:
-            before._data += g
-            before.version.bump()
+            grad = before
+            grad._data += g
+            grad.version.bump()
+        version = grad.version
+        version.walk = of if of is None else (*of, version.count)
 
     def detach(self) -> Tensor:
         """The same memory outside the graph."""
@@ -272,6 +281,7 @@ class Tensor(Operators, NumpyProtocols):
             self._grad = None
         else:
             self._grad = make(self.device.xp.zeros_like(self._grad.data))
+            zeroed(self._grad.version)
 
     # -- out of tinytensor ----------------------------------------------------------------------
 

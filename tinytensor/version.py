@@ -17,6 +17,9 @@ class Version:
         where: ("file.py", line) of the user's code that wrote last, or None.
         written: the running number of graph nodes at the last write: nodes with smaller ones saw
             other numbers.
+        left: whether the tensor holds another array now, put there by ``x.data = array``.
+        walk: of a leaf's gradient: the number of the backward that made it; where it was added to,
+            (first, last, count after the last), in which 0 is none; None: no backward made it.
         holders: a token that every tensor on the memory holds once there are several; its
             reference count tells whether another one is still alive.
     """
@@ -25,6 +28,8 @@ class Version:
     count: int = 0
     where: tuple[str, int] | None = None
     written: int = -1
+    left: bool = False
+    walk: int | tuple[int, int, int] | None = None
     holders: object | None = None
 
     def bump(self, where: tuple[str, int] | None = None) -> None:
@@ -74,6 +79,22 @@ _lonely = _Lonely()
 share(_Lonely(), _lonely)  # with a view that is gone at once
 #: what the two counts are then: how many references a call itself adds is the interpreter's affair
 _ALONE, _REFERENCES = _holders(_lonely), _references(_lonely)
+
+
+def zeroed(version: Version) -> None:
+    """Note that the gradient with this counter is zeros now: the next backward's is alone."""
+    version.walk = (0, 0, version.count)
+
+
+def walks(version: Version, walk: int) -> tuple[int, int] | None:
+    """The first and last backward that a gradient is the sum of, once one more is added to it;
+    None where it was changed by other hands."""
+    if version.walk is None:
+        return None
+    first, last, count = version.walk if isinstance(version.walk, tuple) else (version.walk,) * 3
+    if version.count != (count if isinstance(version.walk, tuple) else 0):
+        return None
+    return first or walk, walk
 
 
 def user_line() -> tuple[str, int] | None:

@@ -16,7 +16,7 @@ from ..device import device_of
 from ..hints import attribute_missing, of_setting
 from ..other_settings import OF_SETTINGS
 from ..tensor import Tensor
-from ..version import user_line
+from ..version import user_line, zeroed
 from .clip import refuse_module
 from .optim_state import restore, snapshot
 from .other_names import OF_OPTIMIZER
@@ -232,6 +232,7 @@ class Optimizer:
                 if p._grad.tracked:  # made by backward(create_graph=True)
                     p._grad = p._grad.detach()
                 p._grad.zero_()
+                zeroed(p._grad.version)
 
     def step(self, share: tuple[int, int] = (0, 1)) -> None:
         """Update every parameter that has a gradient; ``loss.backward()`` comes before it.

@@ -69,7 +69,7 @@ class Graph:
 def plain(label: str) -> str:
     """The text of an HTML-like label: line breaks for <BR/>, a space between cells."""
     text = label.replace("<BR/>", "\n").replace("</TD>", " ")
-    return html.unescape(re.sub(r"</?[A-Z][^<>]*>", "", text))
+    return html.unescape(re.sub(r"</?[A-Z][^<>]*>", "", text)).replace("\\\\", "\\")
 
 
 def attributes(text: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import warnings
 import weakref
 
 import numpy as np
@@ -17,8 +18,9 @@ from hypothesis import strategies as st
 
 import tinytensor as tt
 from tinytensor.device import Device
+from tinytensor.draw.dot import brief
 
-from .dotgraph import Graph, parse
+from .dotgraph import Graph, parse, plain
 
 AWKWARD = ['w"1', "a::b", "{x|y}", "<b>", "back\\", "line1\nline2", "out: (3, 4) float32"]
 
@@ -198,6 +200,36 @@ def test_the_picture_is_the_same_on_every_device(device: Device) -> None:
     assert graph.find("(3,) float32 data 0.002428 0.01794 0.9796")
 
 
+def words(tensor: object, op: str, **how: object) -> dict[str, str]:
+    """For each thing that an op reads, by its first word, what is written on the arrow."""
+    graph = drawn(tensor, **how)
+    target = graph.find(op).id
+    arrows = [(graph.nodes[a].text.split()[0], how) for a, b, how in graph.arrows if b == target]
+    return {start: plain(how.get("label", "<>")[1:-1]).strip() for start, how in arrows}
+
+
+def test_the_order_of_operands_can_be_read_where_it_matters() -> None:
+    x, y = leaf([[1.0]], "x"), leaf([[2.0]], "y")
+    assert words(y - x, "−") == {"y": "1st", "x": "2nd"}
+    assert words(1.0 - x, "−") == {"1.0": "1st", "x": "2nd"}
+    assert words(y / x, "÷") == {"y": "1st", "x": "2nd"}
+    assert words(y @ x, "@") == {"y": "1st", "x": "2nd"}
+    assert words(y**x, "pow") == {"y": "1st", "x": "2nd"}
+    assert words(tt.concat([y, x, y * 1.0]), "concat")["x"] == "2nd"
+    assert words(tt.where(x > 0, y, x), "where") == {"condition": "", "y": "2nd", "x": "3rd"}
+    assert words(y + x, "+") == {"y": "", "x": ""}
+    assert words(tt.maximum(y, x), "maximum") == {"y": "", "x": ""}
+    opened = words(tt.softmax(leaf([1.0, 2.0], "s")), "÷", open="softmax")
+    assert list(opened.values()) == ["1st", "2nd"]
+
+
+def test_leaves_that_require_gradients_have_the_colour_of_parameters() -> None:
+    layer = tt.nn.Linear(1, 1)
+    graph = drawn(layer(leaf([[1.0]], "w") * tt.tensor([[1.0]], name="c")), depth=9)
+    colours = {n: graph.find(n).attributes["fillcolor"] for n in ("w", "weight", "c")}
+    assert colours["w"] == colours["weight"] != colours["c"]
+
+
 # ---- names ---------------------------------------------------------------------------------------
 
 
@@ -223,8 +255,25 @@ def test_any_name_is_shown_and_changes_nothing_else(name: str) -> None:
     graph = drawn(leaf(1.0, name).exp())
     assert len(graph.nodes) == 3
     first = next(iter(graph.nodes.values()))
-    expected = shown_as(name)
+    expected = shown_as(brief(name))
     assert first.text == f"{expected} () float32 data 1.0".strip(" ")
+
+
+def test_a_very_long_name_is_shortened_in_the_box_alone() -> None:
+    graph = drawn(leaf(1.0, "a" * 200 + "b" * 200))
+    (node,) = graph.nodes.values()
+    assert node.text == "a" * 29 + "…" + "b" * 30 + " () float32 data 1.0"
+    assert "a" * 200 + "b" * 200 in node.attributes["tooltip"]
+
+
+def test_a_name_is_text() -> None:
+    x = leaf(1.0, "x")
+    with pytest.raises(TypeError, match="name: expected a str or None, got int"):
+        x.name = 3  # type: ignore[assignment]
+    assert x.name == "x"
+    for make in (lambda: tt.tensor(1.0, name=3), lambda: tt.ones(2, name=3)):
+        with pytest.raises(TypeError, match="name: expected a str or None, got int"):
+            make()
 
 
 # ---- memory, depth, arguments --------------------------------------------------------------------
@@ -287,11 +336,39 @@ def test_drawing_changes_nothing() -> None:
         ("x", {"direction": "up"}, ValueError, "direction"),
         ("x", {"open": "nosuch"}, ValueError, "'nosuch' is no op"),
         ("x", {"open": "mul"}, ValueError, "'mul' is a primitive"),
+        ("x", {"open": "attention"}, ValueError, r"\(did you mean scaled_dot_.* or self_att"),
+        ("x", {"open": "softmx"}, ValueError, r"\(did you mean softmax"),
+        ("x", {"open": 3}, TypeError, "open: expected the name of an op, several, or True, got 3"),
+        ("x", {"open": None}, TypeError, "open: expected the name"),
+        ("x", {"values": "yes"}, TypeError, "values: expected None, True or False, got 'yes'"),
+        ("x", {"merge": 1}, TypeError, "merge: expected True or False, got 1"),
+        ("x", {"limit": "9"}, TypeError, "limit: expected None or an integer, got '9'"),
+        ("x", {"rankdir": "LR"}, TypeError, "use direction='LR'"),
+        ("x", {"format": "png"}, TypeError, r"\.save\('x.png'\)"),
     ],
 )
 def test_wrong_arguments_are_named(what: object, how: dict, error: type, says: str) -> None:
     with pytest.raises(error, match=says):
         tt.draw(leaf(1.0) if what == "x" else what, **how)
+
+
+@pytest.mark.parametrize(("name", "says"), [("view", "save"), ("render", "save"), ("pipe", "svg")])
+def test_graphvizs_own_methods_are_called_otherwise(name: str, says: str) -> None:
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; use \.{says}\("):
+        getattr(tt.draw(leaf(1.0)), name)
+
+
+def test_an_op_to_be_opened_that_is_not_there_is_missed() -> None:
+    x = leaf([1.0, 2.0], "x")
+    with pytest.warns(UserWarning, match="this picture has no softmax to be opened; it has log_s"):
+        tt.draw(tt.log_softmax(x), open="softmax")
+    layer = tt.nn.LayerNorm(2)
+    with pytest.warns(UserWarning, match="no layer_norm to be opened; more modules .* depth"):
+        tt.draw(layer(x), open=["layer_norm"], depth=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tt.draw(tt.softmax(x), open="softmax")
+        tt.draw(x, open=True)
 
 
 def test_the_function_and_the_package_of_the_same_name_get_along() -> None:

@@ -381,3 +381,21 @@ def test_opening_everything_in_a_gpt_leaves_primitives_only(
     assert not any(n.attributes.get("peripheries") == "2" for n in graph.nodes.values())
     assert any("self_attention  reference" in title for title in graph.titles())
     assert any("× 6" in title for title in graph.titles())
+
+
+def test_what_stands_for_several_layers_has_no_numbers() -> None:
+    model = nn.Sequential(*[nn.Linear(2, 2) for _ in range(4)])
+    loss = model(tt.ones(1, 2)).sum()
+    loss.backward()
+    graph = drawn(loss, values=True, depth=5)
+    assert graph.find("0.weight").text == "0.weight (2, 2) float32"
+    assert graph.find("0.bias").text == "0.bias (2,) float32"
+    alone = drawn(loss, values=True, depth=5, merge=False)
+    assert all("data" in t and "grad" in t for t in alone.texts() if t.split()[0][1:] == ".bias")
+
+
+def test_what_one_layer_called_again_and_again_reads_has_its_numbers() -> None:
+    layer = nn.Linear(1, 1, bias=False)
+    layer.weight.data[...] = 2.0
+    out = layer(layer(layer(tt.ones(1, 1))))
+    assert "data 2.0" in drawn(out, values=True, depth=5).find("weight").text

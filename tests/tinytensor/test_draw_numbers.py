@@ -30,6 +30,10 @@ def drawn(tensor: object, **how: Any) -> Graph:
     return parse(tt.draw(tensor, **how).source)
 
 
+def texts_of(tensor: object, word: str, **how: Any) -> list[str]:
+    return [text for text in drawn(tensor, **how).texts() if text.startswith(word)]
+
+
 def array(value: Value, numbers: object) -> np.ndarray:
     return np.array(numbers, dtype=value.dtype).reshape(value.shape or ())
 
@@ -290,6 +294,68 @@ def test_a_constant_written_to_keeps_what_was_read() -> None:
     assert "c (2,) float32 data 1.0 nan" in drawn(y).texts()
 
 
+# ---- another array -------------------------------------------------------------------------------
+
+
+def test_weights_given_another_array_say_so() -> None:
+    w = leaf([1.0, 2.0], "w")
+    y = (tt.softmax(w) * tt.tensor([1.0, 2.0])).sum()
+    y.backward()
+    w.data = w.data - w.grad.data
+    graph = drawn(y, open="softmax")
+    assert graph.find("w").text.startswith("w (2,) float32 now 1.197 1.803")
+    assert graph.find("w").text.endswith("changed since")
+    assert ["shapes alone" in title for title in graph.titles()] == [True]
+    assert not any("1.197" in text or "0.35" in text for text in graph.texts() if text[0] != "w")
+
+
+def test_reads_before_and_after_another_array_are_two_boxes() -> None:
+    w, v = leaf([1.0], "w"), leaf([5.0], "v")
+    a = w * 3.0
+    w.data = w.data + 10.0
+    b = w * 3.0
+    expected = ["w (1,) float32 data 11.0", "w (1,) float32 now 11.0 changed since"]
+    assert sorted(texts_of((a + b).sum(), "w")) == expected
+    c = v * 3.0
+    w.data = v.detach()  # a tensor, whose own readers saw nothing change
+    assert texts_of((b + c).sum(), "w") == ["w (1,) float32 now 5.0 changed since"]
+    assert texts_of((b + c).sum(), "v") == ["v (1,) float32 data 5.0"]
+
+
+def test_a_models_weights_given_other_arrays_say_so() -> None:
+    model = nn.Linear(2, 2)
+    loss = model(tt.ones(1, 2)).sum()
+    loss.backward()
+    for p in model.parameters():
+        p.data = p.data - p.grad.data
+    found = texts_of(loss, "weight", values=True) + texts_of(loss, "bias", values=True)
+    assert [text.endswith("changed since") for text in found] == [True, True]
+
+
+def test_an_earlier_write_is_not_forgotten_with_the_array() -> None:
+    w = leaf([1.0], "w")
+    a = w * 3.0
+    w.data += 1.0
+    w.data = w.data + 1.0
+    assert texts_of(a, "w") == ["w (1,) float32 now 3.0 changed since"]
+
+
+def test_a_result_whose_memory_is_elsewhere_shows_what_the_op_made() -> None:
+    w = leaf([1.0, 2.0], "w")
+    y = (w * 1.0).reshape(2, 1)
+    y.name = "y"
+    with tt.no_grad():
+        y[0] = 7.0
+    assert [" ".join(t.split()) for t in texts_of(y, "y")] == [
+        "y (2, 1) float32 data 1.0 2.0 changed since"
+    ]
+    z = w * 1.0
+    z.name = "z"
+    s = z.sum()
+    z.data = z.data + 3.0
+    assert texts_of(s, "z") == ["z (2,) float32 data 1.0 2.0 changed since"]
+
+
 # ---- gradients of leaves -------------------------------------------------------------------------
 
 
@@ -310,9 +376,10 @@ def test_so_does_one_that_was_clipped_and_one_with_a_graph() -> None:
     tt.train.clip_grad_norm([w], 1.0)
     assert "grad changed since" in drawn(loss).find("w").text
     w.zero_grad()
-    (w * w).sum().backward(create_graph=True)
-    assert "changed" not in drawn(loss).find("w").text
-    (w * w).sum().backward(create_graph=True)
+    loss = (w * w).sum()
+    loss.backward(create_graph=True)
+    assert drawn(loss).find("w").text == "w (1,) float32 data 3.0 grad 6.0"
+    loss.backward(create_graph=True)
     assert "grad changed since" in drawn(loss).find("w").text
     w.zero_grad()
 
@@ -323,6 +390,77 @@ def test_a_gradient_left_from_another_graph_is_not_shown() -> None:
     assert drawn((w * 4.0).sum()).find("w").text == "w (1,) float32 data 1.0"
     large = leaf(np.ones(20, np.float32))
     assert drawn((w * large).sum()).find("w").text == "w (1,) float32 data 1.0"
+
+
+def test_a_gradient_of_another_backward_is_not_shown() -> None:
+    w = leaf([1.0, 2.0], "w")
+    y = (w * w).sum()
+    y.backward()
+    w.grad = None
+    (w * 3.0).sum().backward()
+    assert drawn(y).find("w").text == "w (2,) float32 data 1.0 2.0"
+    w.grad = tt.tensor([100.0, 100.0])
+    assert drawn(y).find("w").text.endswith("grad 100.0 100.0 grad not made by backward")
+    w.grad = None
+    (w * 3.0).sum().backward()
+    (w * 3.0).sum().backward()
+    assert drawn(y).find("w").text == "w (2,) float32 data 1.0 2.0", "of two others"
+
+
+def test_results_show_the_gradient_of_what_is_drawn() -> None:
+    w = leaf([0.0], "w")
+    h = tt.exp(w)
+    h.name = "h"
+    a, b = (h * h).sum(), (h * 3.0).sum()
+    a.backward(retain_graph=True)
+    assert drawn(a).find("h").text == "h (1,) float32 data 1.0 grad 2.0"
+    assert drawn((a, b)).find("h").text == "h (1,) float32 data 1.0 grad 2.0", "b had no part yet"
+    b.backward(retain_graph=True)
+    assert drawn(a).find("h").text == "h (1,) float32 data 1.0"
+    assert drawn(b).find("h").text == "h (1,) float32 data 1.0 grad 3.0"
+    assert drawn((a, b)).find("h").text == "h (1,) float32 data 1.0", "of b alone, not 5.0"
+    assert drawn((a, b)).find("w").text == (
+        "w (1,) float32 data 0.0 grad 5.0 grad changed since, or of several backwards"
+    )
+    (h * 7.0).backward()
+    assert drawn(h).find("h").text == "h (1,) float32 data 1.0 grad 7.0"
+
+
+def test_inside_an_opened_op_there_are_no_gradients_of_another_backward() -> None:
+    w = leaf([0.0, 1.0], "w")
+    p = tt.softmax(w)
+    a, b = (p * p).sum(), (p * tt.tensor([1.0, 3.0])).sum()
+    a.backward(retain_graph=True)
+    assert sum("grad" in text for text in drawn(a, open=True).texts()) > 4
+    b.backward(retain_graph=True)
+    shown = [text for text in drawn(a, open=True).texts() if "grad" in text]
+    assert len(shown) == 3, "the sum, the product, and w's with a mark"
+
+
+def test_a_leaf_in_two_boxes_says_that_its_gradient_is_of_both() -> None:
+    w = leaf([1.0], "w")
+    a = w * 2.0
+    with tt.no_grad():
+        w += 1.0
+    loss = (a + w * 3.0).sum()
+    loss.backward()
+    assert sorted(texts_of(loss, "w")) == [
+        "w (1,) float32 data 2.0 grad 5.0 grad of all boxes of this tensor",
+        "w (1,) float32 now 2.0 changed since",
+    ]
+
+
+@pytest.mark.parametrize("by", ["optimizer", "module", "tensor"])
+def test_a_gradient_set_to_zeros_is_none_of_the_backwards(by: str) -> None:
+    model = nn.Linear(1, 1, bias=False)
+    what = {"optimizer": SGD(model.parameters(), lr=1.0), "module": model, "tensor": model.weight}
+    for _ in range(2):
+        loss = model(tt.ones(1, 1)).sum()
+        loss.backward()
+        text = drawn(loss, values=True).find("weight").text
+        assert text.endswith("grad 1.0"), text
+        what[by].zero_grad(set_to_none=False)
+        assert "grad" not in drawn(loss, values=True).find("weight").text
 
 
 # ---- the switch ----------------------------------------------------------------------------------

@@ -10,9 +10,11 @@ import sys
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tinytensor as tt
+from tinytensor import models
 from tinytensor.draw import NoRenderer
 
 from .test_draw import AWKWARD, leaf, neuron
@@ -80,6 +82,35 @@ def test_awkward_names_arrive_in_the_picture(use: None) -> None:
             assert line in texts
     assert svg.count('class="node"') == len(leaves) + 2
     assert svg.count('class="edge"') == len(leaves) + 1
+
+
+def points_of(path: str) -> np.ndarray:
+    """Points along the curves of an SVG path."""
+    ends = np.array([float(x) for x in re.findall(r"-?[\d.]+", path)]).reshape(-1, 2)
+    t = np.linspace(0, 1, 50)[:, None]
+    weights = np.hstack([(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3])
+    return np.vstack([weights @ ends[i : i + 4] for i in range(0, len(ends) - 1, 3)])
+
+
+@with_renderers
+@pytest.mark.parametrize("depth", [None, 1, 2, 3])
+@pytest.mark.parametrize("name", ["gpt", "lstm", "rnn"])
+def test_no_arrow_runs_through_the_title_of_a_frame(
+    use: None, name: str, depth: int | None
+) -> None:
+    model = models.build(name, vocab_size=65, block_size=8, n_embd=16)
+    ids = np.arange(16).reshape(2, 8)
+    svg = tt.draw(model(ids, ids)[1], depth=depth).svg()
+    arrows = re.findall(r'class="edge".*?<path [^>]*? d="(M[^"]*)"', svg, re.DOTALL)
+    points = np.vstack([points_of(path) for path in arrows])
+    frames = re.findall(r'class="cluster".*?</g>', svg, re.DOTALL)
+    assert arrows
+    assert frames
+    for frame in frames:
+        for x, y, text in re.findall(r'<text [^>]*?x="(.*?)" y="(.*?)".*?>(.*?)</text>', frame):
+            off = points - (float(x), float(y))
+            over = (off[:, 0] > 0) & (off[:, 0] < 6 * len(unescape(text)))
+            assert not (over & (off[:, 1] > -9) & (off[:, 1] < 1)).any(), text
 
 
 @with_renderers

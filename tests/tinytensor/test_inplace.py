@@ -360,3 +360,32 @@ def test_a_picture_shows_a_constant_as_it_was_read() -> None:
     x[0] = 5.0
     source = tt.draw(y + x).source
     assert "2" in source and "7" in source and "5" in source
+
+
+def test_backward_after_another_array_says_what_was_replaced() -> None:
+    w = tt.tensor([1.0, 2.0], requires_grad=True)
+    y = (w * w).sum()
+    w.data = w.data + 1.0
+    with pytest.raises(RuntimeError, match=r"the data of that tensor was replaced at .*test_inpl"):
+        y.backward()
+
+
+@pytest.mark.parametrize("write", ["**=", "/="])
+def test_a_write_after_a_recorded_one_is_noticed_where_its_result_is_kept(write: str) -> None:
+    w = tt.tensor([1.0, 2.0], requires_grad=True)
+    e = tt.tensor([2.0, 2.0], requires_grad=True)
+    x = w * 1.0
+    if write == "**=":
+        x **= e
+    else:
+        x /= e
+    kept = "out" in x.node.op.keys
+    y = x.sum()
+    with tt.no_grad():
+        x += 5.0
+    if kept:
+        with pytest.raises(RuntimeError, match="its output.*changed in place"):
+            y.backward()
+    else:
+        y.backward()
+        np.testing.assert_allclose(w.grad.numpy(), [0.5, 0.5])

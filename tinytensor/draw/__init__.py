@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..hints import attribute_missing
+from ..other_names import OF_DRAWINGS
 from .dot import to_dot
 from .fold import fold
-from .opened import check_names, look_inside
+from .opened import check_names, look_inside, warn_unopened
 from .picture import Picture
 from .render import NoRenderer, render, renderer, save
 from .trace import trace
@@ -74,6 +76,10 @@ class Drawing:
         too_large = self.limit is not None and self.picture.boxes() > self.limit
         return None if too_large or renderer() is None else self.svg()
 
+    def __getattr__(self, name: str) -> Any:
+        """Only called for a name that does not exist: says what it is called here."""
+        return attribute_missing(self, name, OF_DRAWINGS)
+
     def __repr__(self) -> str:
         boxes, arrows = self.picture.boxes(), sum(1 for _ in self.picture.arrows())
         how = "" if renderer() else ", no Graphviz here: save('graph.gv') works"
@@ -93,16 +99,21 @@ def draw(
     """Draw how a tensor was computed.
 
     Ops are blue circles and ellipses (two rims: a fused op, see ``open``), tensors are boxes:
-    parameters yellow, inputs green-grey, results white or, if asked for, green. With ``values``,
-    tensors of up to 16 elements show their numbers and, after ``backward``, their gradients; other
-    results are written on the arrows. Dashed arrows carry no gradient. Frames are module calls.
+    parameters and other leaves that require gradients yellow, inputs green-grey, results white or,
+    if asked for, green. With ``values``, tensors of up to 16 elements show their numbers and, after
+    ``backward``, their gradients; other results are written on the arrows. Dashed arrows carry no
+    gradient. "1st" and "2nd" are the operands of an op for which the order matters. Frames are
+    module calls.
 
     Numbers are those that the op saw. A tensor that was written to since (by an optimiser's step,
-    say) is marked "changed since", and its numbers "now"; ops from before and after the write read
-    two boxes. A leaf's gradient is marked where it is not that of one backward alone, and left out
-    where it is of another graph. Inside an opened op there are numbers if those of all operands are
-    known; if not, it is titled "shapes alone": open before ``backward``, or keep what it frees by
-    ``backward(retain_graph=True)``.
+    say, or ``w.data = array``) is marked "changed since", and its numbers "now"; ops from before
+    and after the write read two boxes. Only writes into the array itself (``w.data[...] = 5``, or
+    ``a = w.data; a -= 1``) go unseen, and leaves then show what they are now.
+
+    Gradients are those of the last backward, and left out where that did not come from the tensors
+    drawn; in a leaf's, which adds up those of several, this is said. Inside an opened op there are
+    numbers if those of all operands are known; if not, it is titled "shapes alone": open before
+    ``backward``, or keep what it frees by ``backward(retain_graph=True)``.
 
     Args:
         tensor: one tensor, or several that share a graph, such as (loss, logits).
@@ -131,6 +142,12 @@ def draw(
         raise TypeError(f"tensor: expected a Tensor or several in a list, got {kinds}")
     if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 0):
         raise ValueError(f"depth: expected None or an integer from 0, got {depth!r}")
+    for name, value in (("merge", merge), ("values", values)):
+        if not isinstance(value, bool) and (name == "merge" or value is not None):
+            expected = "True or False" if name == "merge" else "None, True or False"
+            raise TypeError(f"{name}: expected {expected}, got {value!r}")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
+        raise TypeError(f"limit: expected None or an integer, got {limit!r}")
     names: Collection[str] | bool = [open] if isinstance(open, str) else open
     check_names(names)
     picture = trace(tensors, names, look_inside)
@@ -139,4 +156,5 @@ def draw(
     if not values:
         picture.forget_numbers()
     picture = fold(picture, depth, merge)
+    warn_unopened(names, picture)
     return Drawing(picture, to_dot(picture, direction), limit)

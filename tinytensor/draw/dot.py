@@ -54,6 +54,12 @@ def escape(text: str) -> str:
     return "".join(named.get(c, c if c.isprintable() else f"&#{0xFFFD};") for c in text)
 
 
+def brief(name: str, longest: int = 60) -> str:
+    """A name, without the middle where it is very long; tooltips have all of it."""
+    half = longest // 2
+    return name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}"
+
+
 def quote(text: str) -> str:
     """A quoted DOT string that shows exactly this text, for tooltips."""
     text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
@@ -98,6 +104,7 @@ class _Writer:
         self.frames = self.spacers = 0
         self.upright = direction in ("TB", "BT")
         self.after: set[tuple[int, int]] = set()  # (value, step) that stand in a row, value last
+        self.over: set[int] = set()  # steps under a tensor that stands in a frame around theirs
         kinds = {v.dtype for v in picture.values() if not v.shown}
         self.common = kinds.pop() if len(kinds) == 1 else ""  # dtype of all tensors on arrows
 
@@ -116,6 +123,10 @@ class _Writer:
             rows = {id(step): beside(step, readers) for step in self.picture.steps}
             for step in self.picture.steps:
                 self.put_beside(step, *rows[id(step)])
+                homes = {id(v): home(v, readers[id(v)]) for v in step.inputs if v.step is None}
+                besides = {id(v) for side in rows[id(step)] for v in side}
+                if any(g is not None and i not in besides for i, g in homes.items()):
+                    self.over.add(id(step))
             for group, step in first_steps(self.picture).items():
                 if step.group is group:
                     self.clear_title(group, step, rows[id(step)][0])
@@ -194,6 +205,8 @@ class _Writer:
             parts.append(f"tooltip={quote(tip)}")
             if self.upright and value.step is not None:
                 parts.append("weight=8")  # what is computed runs straight down
+            elif self.upright and id(end) in self.over and value.role == INPUT and not value.inner:
+                parts.append("minlen=2, weight=4")  # from above its frames, not over their titles
             if (id(start), id(end)) in self.after:
                 start, end = end, start
                 parts.append("dir=back")
@@ -280,14 +293,14 @@ def module_attributes(step: Step) -> str:
     rims = ", peripheries=2" if group.count > 1 else ""
     return (
         f'shape=box, style="rounded,filled", fillcolor="{fill}", color="{border}"{rims}, '
-        f"label=<{table(rows)}>, tooltip={quote(f'{name_of(group)}: {group.kind}')}"
+        f"label=<{table(rows)}>, tooltip={quote(f'{group.title}: {group.kind}')}"
     )
 
 
 def name_of(group: Group) -> str:
     """ "h.0", or "h.0 … h.5" for a group that stands for several."""
     same = group.count == 1 or group.last == group.title
-    return group.title if same else f"{group.title} … {group.last}"
+    return brief(group.title) if same else f"{brief(group.title)} … {brief(group.last)}"
 
 
 def times(group: Group) -> str:
@@ -325,17 +338,19 @@ def value_attributes(value: Value) -> str:
             f"shape=plaintext, label=<{font(number(value.data), 12, INK)}>, "
             f"height=0.2, width=0.2, tooltip={quote('a constant')}"
         )
-    fill, border = COLOURS["output" if value.output else value.role]
+    of_gradients = value.role == INPUT and value.needs_grad
+    fill, border = COLOURS["output" if value.output else PARAMETER if of_gradients else value.role]
     numbers, notes = [], []
     if value.data is not None:
-        numbers += number_rows("now" if value.changed else "data", value.data, INK)
+        word = "now" if value.changed and not value.then else "data"
+        numbers += number_rows(word, value.data, INK)
     if value.grad is not None:
         numbers += number_rows("grad", value.grad, GRADIENT)
-        notes += ["grad changed since, or of several backwards"] if value.several else []
+        notes += [value.grad_note] if value.grad_note else []
     if value.changed:
         notes.insert(0, "changed since")
     wide = max((row.count("<TD") for row in numbers), default=1)
-    name = font(value.name, 12, None, "B") or font(value.hint, 12, None, "I")
+    name = font(brief(value.name), 12, None, "B") or font(value.hint, 12, None, "I")
     rows = [
         f'<TR><TD COLSPAN="{wide}">{words}</TD></TR>'
         for words in (name, font(shape_text(value), 9, SOFT))

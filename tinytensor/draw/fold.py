@@ -141,6 +141,7 @@ class _Body:
     Attributes:
         looks: the description; hashable.
         outer: the values from outside that the group reads, in the order it reads them.
+        own: the tensors that the group alone reads, such as its weights.
         made: for each value made inside: (number of its step, number of the output).
         leaving: the values made inside that are read or asked for outside.
     """
@@ -154,6 +155,7 @@ class _Body:
             for k, value in enumerate(step.outputs)
         }
         self.outer: list[Value] = []
+        self.own: list[Value] = []
         known: dict[int, Hashable] = {}
         looks: list[Hashable] = [group.kind]
         for step in steps:
@@ -165,7 +167,11 @@ class _Body:
                 if id(value) not in known:
                     own = value.step is None and all(id(s) in inside for s in readers[id(value)])
                     if own and (value.role != INPUT or value.inner):
-                        number = value.data if value.role == CONSTANT else None
+                        number = None
+                        if value.role == CONSTANT:
+                            number = value.data
+                        else:
+                            self.own.append(value)
                         known[id(value)] = (
                             "own",
                             len(known),
@@ -212,6 +218,13 @@ class _Body:
             for value in self.leaving
         )
         return tuple(wiring) if only and any(n is not None for n in wiring) else None
+
+    def unlike(self, run: list[_Body]) -> Iterable[Value]:
+        """Tensors brought from outside in the place of which the others of a run read others."""
+        for i, value in enumerate(self.outer):
+            if value.step is None and any(body.outer[i] is not value for body in run[1:]):
+                if all(brought(body.outer[i]) for body in run):
+                    yield value
 
     def beside(self, other: _Body, readers: dict[int, list[Step]]) -> bool:
         """Does an equal group read the same values, and do the same steps read its results?"""
@@ -307,8 +320,9 @@ def merged(picture: Picture, run: list[_Body], together: bool) -> Picture:
             for step in first.steps:
                 step.inputs = [value if v is old else v for v in step.inputs]
             hidden.remove(old)
-    for value in hidden:  # one of several: its numbers would speak for the first alone
+    for value in (*hidden, *first.own, *first.unlike(run)):  # their numbers are the first's alone
         value.data = value.grad = None
+        value.changed, value.grad_note = False, ""
     steps = [step for step in picture.steps if id(step) not in gone]
     for step in steps:
         kept = [(v, w) for v, w in zip(step.inputs, step.labels, strict=True) if id(v) not in lost]

@@ -7,8 +7,10 @@ nothing but shapes may be read off.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from ..grad_mode import enable_grad, no_grad
 from ..graph import Node, Seen
 from ..operations.naming import listening
 from ..thread_state import local
+from .picture import Picture
 
 
 @dataclass
@@ -44,17 +47,40 @@ def check_names(names: Collection[str] | bool) -> None:
     """Refuse names of ops that cannot be opened.
 
     Raises:
+        TypeError: neither names nor True or False.
         ValueError: there is no such op, or it has no reference.
     """
     from ..registry import OPS
 
     if isinstance(names, bool):
         return
+    if not isinstance(names, Collection) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"open: expected the name of an op, several, or True, got {names!r}")
     known = sorted(name for name, op in OPS.items() if op.reference is not None)
     for name in names:
         if name not in known:
             why = "is a primitive" if name in OPS else "is no op"
-            raise ValueError(f"open: {name!r} {why}; these can be opened: {', '.join(known)}")
+            alike = [k for k in known if len(name) > 2 and name.lower() in k]
+            alike = alike or get_close_matches(name.lower(), known, 2)
+            guess = f" (did you mean {' or '.join(alike)}?)" if alike else ""
+            raise ValueError(
+                f"open: {name!r} {why}{guess}; these can be opened: {', '.join(known)}"
+            )
+
+
+def warn_unopened(names: Collection[str] | bool, picture: Picture) -> None:
+    """Warn of ops that were to be opened and are not in the picture."""
+    if isinstance(names, bool):
+        return
+    there = {group.title for group in picture.groups() if group.kind == "reference"}
+    if missing := sorted(set(names) - there):
+        could = sorted({step.title for step in picture.steps if step.fused} - {*names})
+        inside = any(step.module is not None for step in picture.steps)
+        advice = f"; it has {', '.join(could)}" if could else ""
+        advice += "; more modules are opened by a larger depth" if inside else ""
+        warnings.warn(
+            f"open: this picture has no {' or '.join(missing)} to be opened{advice}", stacklevel=4
+        )
 
 
 def look_inside(node: Node, grads: Sequence[Any] | None) -> Inside:
@@ -112,7 +138,7 @@ def operand(node: Node, i: int) -> tuple[Any, bool]:
         array = saved(parent, "out")
         if array is None and parent.value is not None and not written(parent.version, parent):
             array = parent.value
-    elif array is None and parent is not None and not written(parent.version, node):
+    elif array is None and parent is not None and not rewritten(parent, node):
         array = parent.data
     shape, dtype = node.in_meta[i]
     fits = array is not None and array.shape == shape and array.dtype in (dtype, F32)
@@ -131,6 +157,11 @@ def saved(node: Node, key: str) -> Any:
 def written(version: Any, node: Node) -> bool:
     """Was the memory that this counter belongs to written to after the node was made?"""
     return bool(version.written > node.seq)
+
+
+def rewritten(leaf: Any, node: Node) -> bool:
+    """Was this leaf written to, or given another array, after the node was made?"""
+    return written(leaf.version, node) or getattr(leaf, "replaced", -1) > node.seq
 
 
 def stand_in(node: Node, i: int, value: Any) -> Any:

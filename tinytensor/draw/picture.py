@@ -61,7 +61,8 @@ class Value:
         name: the user's name or the path in the model; "" if it has none.
         data, grad: nested lists of numbers, for small tensors only.
         changed: written to since the op that read or made it, so that ``data`` is what it is now.
-        several: ``grad`` was added to, or changed, after the backward that made it.
+        then: ``data`` is nevertheless what it was before that.
+        grad_note: how far ``grad`` is not that of the one backward of what is drawn.
         needs_grad: False for what no gradient flows to.
         step: what computed it; None for leaves.
         output: True for the tensors the picture was asked for.
@@ -77,7 +78,8 @@ class Value:
     data: object = None
     grad: object = None
     changed: bool = False
-    several: bool = False
+    then: bool = False
+    grad_note: str = ""
     needs_grad: bool = True
     step: Step | None = None
     output: bool = False

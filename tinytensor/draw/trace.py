@@ -10,7 +10,7 @@ import numpy as np
 
 from ..device import device_of
 from ..graph import Seen
-from .opened import Inside, saved, written
+from .opened import Inside, rewritten, saved, written
 from .picture import BUFFER, COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 from .words import settings, tip
 
@@ -20,6 +20,16 @@ SMALL = 16  # tensors of up to this many elements show their numbers, as the eng
 Opener = Callable[[Any, Any], Inside]
 
 SHAPES_ALONE = "shapes alone"  # in the title of an opened op whose operands the graph has not kept
+
+# ops of several operands whose order does not matter
+ANY_ORDER = {"add", "mul", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "isclose"}
+ANY_ORDER |= {"equal", "not_equal", "logical_and", "logical_or", "logical_xor"}
+ANY_ORDER |= {"bitwise_and", "bitwise_or", "bitwise_xor"}
+
+# notes on the gradients of leaves
+SEVERAL = "grad changed since, or of several backwards"
+BY_HAND = "grad not made by backward"
+BOTH = "grad of all boxes of this tensor"
 
 
 def trace(
@@ -73,7 +83,7 @@ class _Tracer:
         self.made: dict[int, Value] = {}  # by id of node
         self.leaves: dict[tuple[int, bool], Value] = {}  # by id of tensor, and written to since
         self.tensors: dict[int, Any] = {}  # by id of a leaf's value
-        self.readers: dict[int, list[Any]] = {}  # nodes outside of opened ops, by id of value
+        self.walks: dict[int, frozenset[int]] = {}  # by id of node or leaf, see walks_behind
         self.past: dict[tuple[int, str], Value] = {}  # constants that have changed or gone
         self.several: dict[int, Step | list[Value]] = {}  # by id of a node with several outputs
         self.names: dict[int, tuple[Any, str]] = {}  # of constants of opened ops, by id of array
@@ -83,7 +93,7 @@ class _Tracer:
         self.group_of: dict[int, Group] = {}  # by id of scope
         nodes = reachable(tensor.node for tensor in outputs)
         self.paths = model_paths(nodes)
-        self.nodes = nodes
+        self.walks = walks_behind(nodes)
         self.walk(nodes, None)
         self.doubt_gradients()
         self.picture = Picture(self.steps, [self.output(tensor) for tensor in outputs])
@@ -99,19 +109,18 @@ class _Tracer:
 
     def walk(self, nodes: list[Any], inside: _Opened | None) -> None:
         """Add nodes; ``inside`` is given for those of an opened op."""
-        real = inside is None or inside.real
         picks: dict[int, dict[int, Any]] = {}
         for node in nodes:
             if node.op.name == "output":
                 picks.setdefault(id(node.parents[0]), {})[node.params["index"]] = node
         for node in nodes:
             if node.op.name == "output":
-                self.made[id(node)] = self.pick(node, computed(node, real))
+                self.made[id(node)] = self.pick(node, self.computed(node, inside))
                 continue
             group = self.group(node.scope) if inside is None else inside.frame
             read = [self.operand(node, i, inside) for i in range(len(node.parents))]
             if self.opens(node, inside):
-                grads = gradients(node, picks.get(id(node), {}))
+                grads = self.gradients(node, picks.get(id(node), {}), inside)
                 if self.open_up(node, read, group, grads, inside):
                     continue
             step = Step(
@@ -122,15 +131,14 @@ class _Tracer:
                 fused=getattr(node.op, "reference", None) is not None,
                 tip=tip(node.op),
             )
-            there = [(i, value) for i, value in enumerate(read) if value is not None]
-            ambiguous = step.fused and sum(value.role == COMPUTED for _, value in there) > 1
-            for i, value in there:
-                step.read(value, called(node, i, 1) if ambiguous and value.role == COMPUTED else "")
+            for value, word in zip(read, words_for(node, read, step.fused), strict=True):
+                if value is not None:
+                    step.read(value, word)
             self.steps.append(step)
             if several(node.shape):
                 self.several[id(node)] = step
             else:
-                self.made[id(node)] = step.produce(computed(node, real))
+                self.made[id(node)] = step.produce(self.computed(node, inside))
 
     def pick(self, node: Any, value: Value) -> Value:
         """One of the outputs of an op that has several."""
@@ -162,9 +170,7 @@ class _Tracer:
             return found
         if is_node(parent):
             return self.made[id(parent)]
-        value = self.leaf(parent, written(parent.version, node))
-        if inside is None:
-            self.readers.setdefault(id(value), []).append(node)
+        value = self.leaf(parent, rewritten(parent, node))
         if value.role == PARAMETER and not value.name:  # its model is gone: guess from the reader
             where = node.scope.path if node.scope is not None else ""
             value.hint = value.hint or ".".join(part for part in (where, called(node, i)) if part)
@@ -188,9 +194,8 @@ class _Tracer:
             f"{path} ({own})" if path and own and own != path else path or own,
             numbers(tensor.data) if small else None,
             numbers(tensor.grad.data) if small and tensor.grad is not None else None,
-            changed,
-            tensor.grad is not None and tensor.grad.version.count > 0,
-            bool(tensor.requires_grad),
+            changed=changed,
+            needs_grad=bool(tensor.requires_grad),
             inner=role == BUFFER,
         )
         self.leaves[id(tensor), changed] = value
@@ -198,20 +203,25 @@ class _Tracer:
         return value
 
     def doubt_gradients(self) -> None:
-        """Show the gradient of a leaf only where it can be that of this graph.
+        """Show the gradient of a leaf only where the backward of what is drawn had a part in it.
 
-        Where backward walked through none of the ops that read it, it is left over from elsewhere.
-        And it is one number for a tensor that is drawn twice, before and after a write to it.
+        It is one number for a tensor that is drawn twice, before and after a write to it.
         """
-        walked = [state for node in self.nodes if (state := was_walked(node)) is not None]
+        for (key, _), value in self.leaves.items():
+            tensor = self.tensors.get(id(value))
+            if value.grad is None or tensor is None:
+                continue
+            walks = self.walks.get(key)
+            if walks is not None:  # not a leaf drawn alone, or of an opened op
+                note = doubt(tensor.grad.version, walks)
+                value.grad_note = note or ""
+                if note is None:
+                    value.grad = None
         for (key, changed), value in self.leaves.items():
-            seen = [was_walked(node) for node in self.readers.get(id(value), [])]
-            if value.grad is not None and seen and True not in seen:
-                if None not in seen or (walked and True not in walked):
-                    value.grad = None
-            if changed and (now := self.leaves.get((key, False))) is not None:
-                if now.grad is not None:
-                    value.grad = None
+            now = self.leaves.get((key, False))
+            if changed and now is not None and now.grad is not None:
+                value.grad, value.grad_note = None, ""
+                now.grad_note = "\n".join(filter(None, (now.grad_note, BOTH)))
 
     def constant(self, node: Any, i: int) -> Value | None:
         """An operand without a gradient: its numbers if it is small, else its shape alone."""
@@ -246,6 +256,39 @@ class _Tracer:
             shape, dtype = tuple(kept.array.shape), str(kept.array.dtype)
             self.past[key] = Value(INPUT, shape, dtype, kept.name or "", then, needs_grad=False)
         return self.past[key]
+
+    # ---- results ---------------------------------------------------------------------------------
+
+    def computed(self, node: Any, inside: _Opened | None) -> Value:
+        """The value a node made; without numbers where it was run on zeros."""
+        value = Value(COMPUTED, tuple(node.shape), str(node.dtype), node.name or "")
+        if (inside is None or inside.real) and node.value is not None:
+            value.data, value.grad = numbers(node.value), numbers(self.gradient(node, inside))
+            value.changed = written(node.version, node)
+            value.then = value.changed and getattr(node, "apart", False)
+        return value
+
+    def gradient(self, node: Any, inside: _Opened | None) -> Any:
+        """The gradient a node keeps, if it is that of what is drawn; an opened op's own always."""
+        if inside is None and self.walks[id(node)] != {getattr(node, "walk", None)}:
+            return None
+        return node.grad
+
+    def gradients(
+        self, node: Any, picks: dict[int, Any], inside: _Opened | None
+    ) -> list[Any] | None:
+        """The gradient of each result of a node (``picks``, where it has several); None if
+        unknown."""
+        if not several(node.shape):
+            g = self.gradient(node, inside)
+            return None if g is None else [g]
+        grads = []
+        for i, dtype in enumerate(node.dtype):
+            g = self.gradient(picks[i], inside) if i in picks else None
+            if dtype.kind == "f" and g is None:
+                return None
+            grads.append(g)
+        return grads
 
     # ---- groups ----------------------------------------------------------------------------------
 
@@ -303,7 +346,7 @@ class _Tracer:
         if several(node.shape):
             self.several[id(node)] = inner
         else:
-            outer = computed(node, inside is None or inside.real)
+            outer = self.computed(node, inside)
             self.made[id(node)] = self.adopt(inner[0], outer)
         return True
 
@@ -314,7 +357,7 @@ class _Tracer:
         does.
         """
         inner.name, inner.data, inner.dtype = outer.name, outer.data, outer.dtype
-        inner.changed = outer.changed
+        inner.changed, inner.then = outer.changed, outer.then
         if inner.grad is None and id(inner) not in self.read_again:
             inner.grad = outer.grad
         return inner
@@ -326,38 +369,61 @@ def called(node: Any, i: int, shortest: int = 2) -> str:
     return names[i] if i < len(names) and len(names[i]) >= shortest else ""
 
 
+def words_for(node: Any, read: list[Value | None], fused: bool) -> list[str]:
+    """A word for the arrow of each operand, where it is not plain which is which: its name, or
+    its place among those that are named x and y alone."""
+    if node.op.name in ANY_ORDER:
+        return [""] * len(read)
+    if fused:
+        made = [value is not None and value.role == COMPUTED for value in read]
+        return [called(node, i, 1) if m and sum(made) > 1 else "" for i, m in enumerate(made)]
+    alike = [value is not None and not called(node, i) for i, value in enumerate(read)]
+    return [place(i) if a and sum(alike) > 1 else "" for i, a in enumerate(alike)]
+
+
+def place(i: int) -> str:
+    """ "1st", "2nd", "3rd", "4th"."""
+    n = i + 1
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{n}{'th' if n % 100 in (11, 12, 13) else endings.get(n % 10, 'th')}"
+
+
 def several(shape: Any) -> bool:
     """Is this the shape of a node with several outputs: a tuple of tuples?"""
     return len(shape) > 0 and isinstance(shape[0], (tuple, list))
 
 
-def computed(node: Any, with_numbers: bool) -> Value:
-    """The value a node made; ``with_numbers`` is False where it was run on zeros."""
-    value = Value(COMPUTED, tuple(node.shape), str(node.dtype), node.name or "")
-    if with_numbers and node.value is not None:
-        value.data, value.grad = numbers(node.value), numbers(node.grad)
-        value.changed = written(node.version, node)
-    return value
+def walks_behind(nodes: list[Any]) -> dict[int, frozenset[int]]:
+    """For each node and leaf, by id, the walks back that came by the ends it was used for.
+
+    ``nodes`` are in the order they ran. An end is what no other node reads. A gradient belongs to
+    the picture if it is of the one walk that is named here.
+    """
+    none: frozenset[int] = frozenset()
+    found: dict[int, frozenset[int]] = {}
+    for node in reversed(nodes):
+        walks = found.get(id(node))
+        if walks is None:
+            walk = getattr(node, "walk", None)
+            walks = found[id(node)] = none if walk is None else frozenset((walk,))
+        for parent in node.parents:
+            if parent is not None:
+                before = found.get(id(parent), none)
+                found[id(parent)] = walks if before <= walks else before | walks
+    return found
 
 
-def was_walked(node: Any) -> bool | None:
-    """Did a backward come by this node? None where that cannot be told."""
-    if node.value is not None:
-        return node.grad is not None
-    return True if node.saved is None else None
-
-
-def gradients(node: Any, picks: dict[int, Any]) -> list[Any] | None:
-    """The gradient of each result of a node (``picks``, where it has several); None if unknown."""
-    if not several(node.shape):
-        return None if node.grad is None else [node.grad]
-    grads = []
-    for i, dtype in enumerate(node.dtype):
-        pick = picks.get(i)
-        if dtype.kind == "f" and (pick is None or pick.grad is None):
-            return None
-        grads.append(None if pick is None else pick.grad)
-    return grads
+def doubt(version: Any, walks: frozenset[int]) -> str | None:
+    """What to say of a leaf's gradient, whose memory has this counter, in a picture of ``walks``;
+    None where it is of other walks."""
+    of = version.walk
+    if of is None:
+        return BY_HAND
+    first, last, count = of if isinstance(of, tuple) else (of, of, 0)
+    if not any(first <= walk <= last for walk in walks):
+        return None
+    alone = first == last and len(walks) == 1
+    return "" if alone and version.count == count else SEVERAL
 
 
 def numbers(array: Any) -> object:
