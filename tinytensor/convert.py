@@ -44,6 +44,7 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
             f"shape is tt.zeros({data}, {dtype}, ...)"
         ) from None
     if isinstance(data, np.ndarray):
+        refuse_masked("data", data)
         data = data if data.dtype.kind in "fiub" else host_array(data)
     elif (
         hasattr(data, "__array__")
@@ -88,6 +89,15 @@ def as_array(data: Any, dtype: Any = None, where: str | Device | None = None) ->
     if array.dtype.kind not in "fiub":
         raise TypeError(f"data: expected real numbers or booleans, got dtype {array.dtype}")
     return array
+
+
+def refuse_masked(argument: str, array: np.ndarray) -> None:
+    """Raise TypeError for a masked array, whose mask would be lost without a word."""
+    if hasattr(array, "filled"):
+        raise TypeError(
+            f"{argument}: expected an array without a mask, got {type(array).__name__}; use "
+            "array.filled(value)"
+        )
 
 
 def host_array(data: Any) -> np.ndarray:

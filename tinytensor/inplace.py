@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .convert import refuse_masked
 from .device import BY_TYPE, device_of
 from .hints import kind_of
 from .hooks import move_retained
@@ -66,6 +67,9 @@ def assign(x: Tensor, value: Any) -> None:
             f"{kind_of(value)}; to write numbers into the tensor use x.copy_(...) or "
             "x.fill_(...) under tt.no_grad()"
         )
+    if isinstance(array, np.ndarray) and type(array) is not np.ndarray:
+        refuse_masked("data", array)
+        array = np.asarray(array)  # of a matrix: where x * y would be another product
     if device_of(array) is not x.device:
         raise TypeError(
             f"data: expected an array on {x.device.name!r}, got one on {device_of(array).name!r}; "

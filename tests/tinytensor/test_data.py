@@ -230,3 +230,17 @@ def test_nothing_is_looked_at_outside() -> None:
     with tt.detect_anomaly():
         loss.backward()
     close(w.grad, [10.0, 10.0])  # as documented: without a word
+
+
+def test_arrays_of_numpys_other_classes() -> None:
+    """A matrix multiplies otherwise, and a masked array's mask would be lost."""
+    with tt.device("cpu"):
+        x = leaf(np.ones((2, 2)))
+        x.data = np.asmatrix([[1.0, 2.0], [3.0, 4.0]])
+        assert type(x.data) is np.ndarray
+        close(x * x, [[1, 4], [9, 16]])
+        masked = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]])
+        with pytest.raises(TypeError, match=r"data: expected an array without a mask, .*\.filled"):
+            x.data = masked
+        with pytest.raises(TypeError, match=r"data: expected an array without a mask, .*\.filled"):
+            tt.tensor(masked)
