@@ -210,7 +210,8 @@ def grad(
         grad_outputs: a cotangent of the same shape per output; may be left out for scalars.
         retain_graph: keep saved arrays for another walk; defaults to ``create_graph``.
         create_graph: make the gradients differentiable themselves.
-        allow_unused: return None for an input the outputs do not depend on, instead of raising.
+        allow_unused: return None for an input the outputs do not depend on, instead of raising; so
+            for all, if no output is in a graph (as a gradient that is constant is not).
 
     Returns:
         A tuple with one Tensor per input, of its shape and dtype.

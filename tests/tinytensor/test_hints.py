@@ -36,7 +36,7 @@ TRIED: dict[str, tuple[Callable[[tt.Tensor], Any], type[Exception], str]] = {
     "keepdim= of a method": (lambda x: x.mean(0, keepdim=True), TypeError, "; use keepdims"),
     "no setting": (lambda x: x.sum(foo=0), TypeError, r"Tensor\.sum\(\).*'foo'$"),
     "tt.mm": (lambda x: tt.mm(x, x), AttributeError, "use x @ y"),
-    "tt.save": (lambda x: tt.save(x), AttributeError, r"save_file\(model\.state_dict\(\)"),
+    "tt.save": (lambda x: tt.save(x), AttributeError, r"tt\.nn\.save_weights\(model"),
     "a number for a tensor": (
         lambda x: tt.linear(3.0, x.reshape(1, 2)),
         TypeError,
