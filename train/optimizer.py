@@ -8,6 +8,7 @@ for all of them. The optimisers themselves are in ``optim.py``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,6 +77,7 @@ class Optimizer:
             raise ValueError("params: expected at least one parameter, got none")
         self.defaults = dict(defaults)
         self._keys = {*defaults, "params"}  # of every group
+        self._settled: dict[int, tuple[Any, ...]] = {}  # by place in param_groups: values checked
         self.param_groups: list[dict[str, Any]] = []
         self.state: dict[Tensor, dict[str, Any]] = {}  # parameter -> "step" and arrays
         seen: set[Tensor] = set()
@@ -160,6 +162,15 @@ class Optimizer:
                 group[name] = plain(value)
         self.check(group)
 
+    def _settle_changed(self) -> None:
+        """Settle the groups that have other keys or values (other objects) than the last time."""
+        for i, group in enumerate(self.param_groups):
+            last = self._settled.get(i, ())
+            known = len(last) == len(group) and group.keys() == self._keys
+            if not (known and all(map(is_, group.values(), last))):
+                self.settle(group)
+                self._settled[i] = tuple(group.values())
+
     def check(self, group: dict[str, Any]) -> None:
         """Refuse settings out of range; subclasses add their own. Every step begins with it."""
         for name in ("lr", "weight_decay"):
@@ -226,9 +237,9 @@ class Optimizer:
                 their parameters.
         """
         for p in self.parameters():
-            if set_to_none:
+            if set_to_none or p._grad is None:
                 p._grad = None
-            elif p._grad is not None:
+            else:
                 if p._grad.tracked:  # made by backward(create_graph=True)
                     p._grad = p._grad.detach()
                 p._grad.zero_()
@@ -252,8 +263,7 @@ class Optimizer:
                 "loss.backward() first, then optimizer.step()"
             )
         where = user_line()
-        for group in self.param_groups:
-            self.settle(group)
+        self._settle_changed()
         given = [(p, g) for g in self.param_groups for p in g["params"] if p._grad is not None]
         parts: list[slice] | None = None
         if share[1] > 1:
