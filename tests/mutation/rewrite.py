@@ -133,7 +133,8 @@ def rebuilt(
         made.__kwdefaults__ = f.__kwdefaults__
         copies[f] = made
     if through is not None:
-        other = copy.copy(through)
+        other = object.__new__(type(through))  # copy.copy gives a registered op itself
+        other.__dict__ |= through.__dict__
         other.forward = copies[changed]
         copies[through] = other
     for world in worlds.values():
