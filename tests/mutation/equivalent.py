@@ -39,6 +39,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         ]
     },
     ("norm", "g * kink(xp, k, out)", "kink(xp, k, out)"): _KINK,
+    (
+        "slogdet",
+        "slope + kink(xp, k, xp.where(singular, 0.0 * k.a, 1.0))",
+        "slope - kink(xp, k, xp.where(singular, 0.0 * k.a, 1.0))",
+    ): _KINK,
     ("std", "g * kink(xp, k, k.out)", "kink(xp, k, k.out)"): _KINK,
     (
         "std",

@@ -119,3 +119,12 @@ def test_slogdet_of_a_singular_matrix() -> None:
     logarithm.sum().backward()
     assert np.isinf(grad_of(x)[0]).all()
     close(grad_of(x)[1], [[0.5, 0], [0, 1]])
+
+
+def test_the_logarithm_of_a_singular_determinant_has_no_silent_second_derivative() -> None:
+    x = leaf([[1.0, 1.0], [1.0, 1.0]])
+    with np.errstate(all="ignore"):
+        (g,) = tt.grad(tt.slogdet(x)[1], x, create_graph=True)
+        close(g, np.full((2, 2), np.inf))
+        (gg,) = tt.grad(g[0, 0], x)
+    assert np.isnan(host(gg)[0, 0])
