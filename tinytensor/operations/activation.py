@@ -14,7 +14,7 @@ import numpy as np
 from ..registry import op
 from ..samples import Draw, Sample
 from .exponential import erf, exp
-from .select import all_finite, within
+from .select import all_finite, times, within
 from .strips import strips
 from .trigonometric import tanh
 
@@ -123,14 +123,7 @@ _FAR = 1000.0
 )
 def silu(xp, x):
     """Sigmoid-weighted linear unit, also called swish (Elfwing et al. 2017, arXiv:1702.03118)."""
-    return _times(xp, x, sigmoid.forward(xp, x))
-
-
-def _times(xp: Any, x: Any, weight: Any) -> Any:
-    """x · weight, for a weight that is 0 far below 0, where x may be -∞."""
-    if not all_finite(xp, x):
-        x = xp.maximum(x, -_FAR).astype(weight.dtype, copy=False)
-    return x * weight
+    return times(xp, x, sigmoid.forward(xp, x), -_FAR)
 
 
 @silu.vjp
@@ -155,7 +148,7 @@ def _silu(x: Any) -> Any:
 )
 def mish(xp, x):
     """x · tanh(softplus(x)) (Misra 2019, arXiv:1908.08681)."""
-    return _times(xp, x, _mish_parts(xp, x)[-1])
+    return times(xp, x, _mish_parts(xp, x)[-1], -_FAR)
 
 
 def _mish_parts(xp: Any, x: Any) -> tuple[Any, Any, Any]:

@@ -15,7 +15,7 @@ from ..registry import op
 from ..samples import Draw, Sample, kinked
 from ..tensor import Tensor
 from .naming import named
-from .select import all_finite, gate, where
+from .select import gate, times, where
 
 __all__ = [
     "celu",
@@ -238,10 +238,7 @@ hard_sigmoid.vjp(x=lambda xp, g, k: gate(xp, (k.x > -3) & (k.x < 3), g / 6))
 )
 def hard_swish(xp, x):
     """silu with straight lines for its sigmoid (Howard et al. 2019, arXiv:1905.02244)."""
-    weight = hard_sigmoid.forward(xp, x)
-    if not all_finite(xp, x):
-        x = xp.maximum(x, -3.0).astype(weight.dtype, copy=False)  # not -∞ · 0
-    return x * weight
+    return times(xp, x, hard_sigmoid.forward(xp, x), -3.0)
 
 
 @hard_swish.vjp

@@ -41,6 +41,13 @@ def all_finite(xp: Any, x: Any) -> bool:
     return xp is np and bool(np.isfinite(np.vdot(x, x)))
 
 
+def times(xp: Any, x: Any, weight: Any, low: float) -> Any:
+    """x · weight, for a weight that is 0 from ``low`` down, where x may be -∞."""
+    if not all_finite(xp, x):
+        x = xp.maximum(x, low).astype(weight.dtype, copy=False)
+    return x * weight
+
+
 def within(xp: Any, x: Any, limit: float) -> Any:
     """x, but infinities ``limit`` away from 0, and finite numbers beyond too where there are any.
     Derivatives at NaN are NaN."""
