@@ -56,8 +56,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
             was,
             was.replace("<", ">"),
         ): "the general way for what the quick one is right for too"
-        for name, out in (("hypot", "k.out"), ("norm", "out"))
-        for was in (f"0 < {out}.min()", f"{out}.max() < math.inf")
+        for name in ("hypot", "norm")
+        for was in ("0 < lengths.min()", "lengths.max() < math.inf")
     },
     ("norm", "p > 0", "p < 0"): "chooses between two ways to write the same power",
     **{

@@ -163,6 +163,11 @@ def kink(xp: Any, k: Any, x: Any) -> Any:
     return 0.0 * xp.sqrt(xp.where(x == 0, x, 1.0)) if k.graph else 0.0
 
 
+def are_usual(xp: Any, lengths: Any) -> bool:
+    """Whether all lengths are known to be above 0 and finite; a GPU is not asked."""
+    return xp is np and bool(lengths.size and 0 < lengths.min() and lengths.max() < math.inf)
+
+
 @op("x", keeps="x", formula="|x|", gradient="dx = g sign x", samples=kinked)
 def abs(xp, x):
     """Absolute value; gradient 0 at 0, and NaN at NaN (PyTorch: 0). The second derivative is 0, and
@@ -210,7 +215,7 @@ def hypot(xp, x, y):
 
 def _hypot_slope(xp: Any, k: Any, x: Any, other: Any) -> Any:
     """x / out, and what it comes to where the length is 0 or infinite."""
-    if xp is np and k.out.size and 0 < k.out.min() and k.out.max() < math.inf:
+    if are_usual(xp, k.out):
         return x / k.out
     endless = xp.isinf(k.out)
     slope = x / xp.where(endless | (k.out == 0), 1.0, k.out)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..registry import op
 from ..samples import Draw, Sample
-from .arithmetic import kink, sqrt
+from .arithmetic import are_usual, kink, sqrt
 from .naming import anywhere, named
 from .reduce import (
     Axis,
@@ -269,7 +269,7 @@ def _norm_dx(xp: Any, g: Any, k: Any) -> Any:
     if p in (math.inf, -math.inf):
         slope = shared(xp, g, k, (xp.abs(x) == out) | (x != x)) * xp.sign(x)
         return slope + g * kink(xp, k, out)
-    if p == 2 and xp is np and out.size and 0 < out.min() and out.max() < math.inf:
+    if p == 2 and are_usual(xp, out):
         return x * (g / out)
     flat, endless = out == 0, xp.isinf(out)
     size = xp.where(flat | endless, 1.0, out)
