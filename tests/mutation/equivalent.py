@@ -50,15 +50,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "centred * scale.reshape(shape) + (g * kink(xp, k, k.out)).reshape(s...",
         "centred * scale.reshape(shape) - (g * kink(xp, k, k.out)).reshape(s...",
     ): _KINK,
-    **{
-        (
-            name,
-            was,
-            was.replace("<", ">"),
-        ): "the general way for what the quick one is right for too"
-        for name in ("hypot", "norm")
-        for was in ("0 < lengths.min()", "lengths.max() < math.inf")
-    },
     ("norm", "p > 0", "p < 0"): "chooses between two ways to write the same power",
     **{
         ("celu", was, now): _FLAT
