@@ -1,5 +1,6 @@
 # make train    train the default GPT and write a sample           ARGS="--model lstm --steps 500"
 # make test     run every test                                     ARGS="-k attention -x"
+# make fuzz     the fuzz targets of tests/fuzz, long             FUZZ=50
 # make lint     ruff, and mypy on an installed copy
 # make docs     write docs/ops.md from the registry of ops
 # make bench    measure beside other frameworks                    ARGS="gpt-S lstm"  ARGS=--quick
@@ -12,15 +13,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BENCH_VENV ?= build/bench/venv
 ARGS ?=
+FUZZ ?= 50
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help train test lint docs bench clean install install-test install-dev
+.PHONY: help train test fuzz lint docs bench clean install install-test install-dev
 
 help:
 	@echo "make train [ARGS=\"--model lstm --data my.txt --steps 500\"]   train a model, show a sample"
 	@echo "make test  [ARGS=\"-k attention -x\"]                          run every test"
+	@echo "make fuzz  [FUZZ=50]                                         hostile input, fifty times as much"
 	@echo "make lint                                                    ruff, then mypy"
 	@echo "make docs                                                    write docs/ops.md"
 	@echo "make bench [ARGS=\"gpt-S lstm\"]                               measure beside PyTorch, JAX, ..."
@@ -33,6 +36,9 @@ train: install
 
 test: install-test
 	@$(PY) -m pytest $(ARGS)
+
+fuzz: install-test
+	@TINYTENSOR_FUZZ="$(FUZZ)" $(PY) -m pytest -s tests/fuzz $(ARGS)
 
 lint: install-dev
 	@$(PY) -m ruff check .

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinytensor.train import ConfigError, Trainer, profiling
+from tinytensor.train import ConfigError, Trainer
+from tinytensor.train.cli import profile as profiling
 from tinytensor.train.cli import run
 
 from .helpers import SMALL, TEXT, call, config

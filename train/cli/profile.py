@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Optional
 
 import typer
 
-from ..profiling import Cost, Entry, Profile
-from ..profiling import profile as new_profile
-from ..profiling.report import COLUMNS, aligned, milliseconds, percent, rows, speed, summary
-from .config import ConfigError, TrainConfig
+from ...profiling import Cost, Entry, Profile
+from ...profiling import profile as new_profile
+from ...profiling.report import COLUMNS, aligned, milliseconds, percent, rows, speed, summary
+from ..config import ConfigError, TrainConfig
 from .flags import with_settings
 
 if TYPE_CHECKING:
-    from .trainer import Trainer
+    from ..trainer import Trainer
 
 PHASES = ("batch", "forward", "backward", "clip", "optimiser")
 #: the settings of a run that change what a step costs
@@ -52,7 +52,7 @@ class StepProfile:
         """Everything as plain values, fit for JSON; the profile's are of all steps together."""
         import numpy as np
 
-        from .. import __version__
+        from ... import __version__
         from .info import blas
 
         config = self.config.to_dict()
@@ -87,7 +87,7 @@ def measure(config: TrainConfig, steps: int = 20, text: str | None = None) -> St
     Raises:
         DataError, ConfigError: as for a run.
     """
-    from .trainer import Trainer
+    from ..trainer import Trainer
 
     if steps < 1:
         raise ConfigError(f"steps: expected at least 1, got {steps}")
@@ -114,7 +114,7 @@ def run_step(trainer: Trainer, profile: Profile | None = None) -> None:
     """The work of ``Trainer.train_step``, without log and history, in phases for a profile."""
     from contextlib import nullcontext
 
-    from .clip import clip_grad_norm
+    from ..clip import clip_grad_norm
 
     def phase(name: str) -> AbstractContextManager[None]:
         return nullcontext() if profile is None else profile.phase(name)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from .config import MODEL_FIELDS, TrainConfig, value_type
+from ..config import MODEL_FIELDS, TrainConfig, value_type
 
 
 def panel(name: str) -> str:

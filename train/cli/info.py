@@ -5,14 +5,28 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Optional
 
 import numpy as np
+import typer
 from threadpoolctl import threadpool_info
 
-from .. import __version__, cuda
-from .checkpoint import load, locate
-from .sample import restore_model
+from ... import __version__, cuda
+from ..checkpoint import load, locate
+from ..sample import restore_model
+
+
+def info(
+    checkpoint: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Argument(help="Checkpoint, or the folder of its run", show_default=False),
+    ] = None,
+) -> None:
+    """Show versions and devices, and what is in a checkpoint."""
+    facts = environment_facts() if checkpoint is None else checkpoint_facts(checkpoint)
+    width = max(len(name) for name in facts)
+    for name, value in facts.items():
+        print(f"{name:<{width}}  {value}")
 
 
 def environment_facts() -> dict[str, str]:
@@ -31,7 +45,7 @@ def environment_facts() -> dict[str, str]:
     for name in ("scipy", "safetensors", "rich", "typer", "matplotlib", "graphviz"):
         facts[name] = of(name)
     facts["CUDA"] = cuda.why_not() or "available"
-    from ..draw.render import renderer
+    from ...draw.render import renderer
 
     facts["pictures"] = str(renderer() or "no Graphviz: .gv text only")
     return facts

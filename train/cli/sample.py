@@ -1,0 +1,83 @@
+"""``tinytensor sample``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from ..config import ConfigError
+
+
+def sample(
+    checkpoint: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Argument(help="Checkpoint, or the folder of its run (default: the latest run)"),
+    ] = None,
+    prompt: Annotated[str, typer.Option(help="What the text starts with")] = "",
+    length: Annotated[int, typer.Option(help="Characters to add", min=0)] = 300,
+    temperature: Annotated[float, typer.Option(help="0 takes the most probable, 1 draws")] = 0.8,
+    top_k: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(help="Draw from the k most probable only (default: off)"),
+    ] = None,
+    top_p: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(help="Draw from those that reach this probability (default: off)"),
+    ] = None,
+    seed: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(help="For the same text each time (default: none)", min=0),
+    ] = None,
+    unknown: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            help="Put this for prompt characters the model does not know, '' drops them "
+            "(default: they are an error)"
+        ),
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
+) -> None:
+    """Write text with a trained model."""
+    from ... import Generator
+    from ..checkpoint import latest
+    from ..data import DataError
+    from ..sample import load_model, stream_text
+
+    check_device(device)
+    model, tokenizer = load_model(latest() if checkpoint is None else checkpoint)
+    model.to(device)
+    try:
+        parts = stream_text(
+            model, tokenizer, prompt, length, temperature, top_k, top_p, Generator(seed), unknown
+        )
+    except DataError as error:
+        reason = str(error)
+        if reason.startswith("text: "):  # here it is the prompt
+            reason = (
+                f"prompt: {reason[6:]}; --unknown '' leaves them out, --unknown X writes X instead"
+            )
+        raise ConfigError(reason) from None
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a narrow terminal
+    try:
+        for part in chain([prompt], parts, ["\n"]):
+            sys.stdout.write(part)
+            sys.stdout.flush()
+    except BrokenPipeError:  # tinytensor sample | head: the reader has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is not there, in a ConfigError."""
+    from ... import device as find
+
+    try:
+        find(device)
+    except (ValueError, RuntimeError) as error:
+        raise ConfigError(str(error)) from None

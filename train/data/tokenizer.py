@@ -1,0 +1,106 @@
+"""Characters as symbols."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .text import DataError
+
+
+class CharTokenizer:
+    """One symbol for each character: id i is the i-th of the sorted characters.
+
+    Args:
+        symbols: the characters, in any order; repeated ones count once. Any Unicode code point
+            will do, lone surrogates included.
+
+    Attributes:
+        symbols: the vocabulary, a sorted string.
+    """
+
+    def __init__(self, symbols: str):
+        if not isinstance(symbols, str) or not symbols:
+            raise ValueError(f"symbols: expected a non-empty string, got {symbols!r}")
+        self.symbols = "".join(sorted(set(symbols)))
+        self._codes = _codes(self.symbols)
+
+    @classmethod
+    def from_text(cls, text: str) -> CharTokenizer:
+        """The tokenizer whose vocabulary is the characters of ``text``."""
+        return cls(text)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of symbols."""
+        return len(self.symbols)
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    def __contains__(self, character: str) -> bool:
+        return len(character) == 1 and character in self.symbols
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CharTokenizer) and other.symbols == self.symbols
+
+    def __hash__(self) -> int:
+        return hash(self.symbols)
+
+    def __repr__(self) -> str:
+        return f"CharTokenizer({len(self)} symbols: {self.symbols!r})"
+
+    def encode(self, text: str, unknown: str | None = None) -> np.ndarray:
+        """The ids of a text, int64 (len(text),).
+
+        Args:
+            text: any string.
+            unknown: None refuses characters that are not in the vocabulary; a symbol of the
+                vocabulary takes their place; ``""`` leaves them out.
+
+        Raises:
+            DataError: unknown characters (named), or ``unknown`` is itself not a symbol.
+        """
+        codes = _codes(text)
+        ids = np.searchsorted(self._codes, codes).astype(np.int64)
+        known = self._codes[np.minimum(ids, len(self) - 1)] == codes
+        if known.all():
+            return ids
+        if unknown is None:
+            strange = sorted(set(_text(codes[~known])))
+            named = ", ".join(f"{c!r} (U+{ord(c):04X})" for c in strange[:8])
+            more = f" and {len(strange) - 8} more" if len(strange) > 8 else ""
+            raise DataError(f"text: not among the {len(self)} known characters: {named}{more}")
+        if unknown == "":
+            return ids[known]
+        if unknown not in self:
+            raise DataError(f"unknown: expected one known character or '', got {unknown!r}")
+        ids[~known] = self.symbols.index(unknown)
+        return ids
+
+    def decode(self, ids: Any) -> str:
+        """The text of ids, a sequence or 1-D array of integers.
+
+        Raises:
+            IndexError: an id is not in the vocabulary.
+        """
+        array = np.asarray(ids)
+        if array.size == 0:
+            return ""
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise TypeError(f"ids: expected 1-D integers, got {array.dtype} of shape {array.shape}")
+        if array.min() < 0 or array.max() >= len(self):
+            wrong = array[(array < 0) | (array >= len(self))][0]
+            raise IndexError(f"ids: {wrong} is outside the vocabulary of {len(self)} symbols")
+        return _text(self._codes[array])
+
+
+def _codes(text: str) -> np.ndarray:
+    """Code points of a string, uint32."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+
+
+def _text(codes: np.ndarray) -> str:
+    """The string of code points."""
+    return codes.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
