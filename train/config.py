@@ -74,7 +74,10 @@ class TrainConfig:
 
     steps: int = setting(3000, "Training steps", 1)
     batch_size: int = setting(12, "Blocks in a batch", 1)
-    workers: int = setting(1, "Processes that share each batch", 1)
+    workers: int | None = setting(
+        None, "Processes that share each batch (default: all cores where that is faster, else 1)", 1
+    )
+    oversubscribe: bool = setting(False, "Allow more workers than cores, or than blocks in a batch")
     accumulate: int = setting(1, "Batches whose gradients are averaged for one step", 1)
     optimizer: str = setting("adamw", "adamw or sgd")
     lr: float = setting(1e-3, "Learning rate at its peak", 0.0)
@@ -94,7 +97,9 @@ class TrainConfig:
     seed: int = setting(1, "Seed of parameters, batches, dropout and samples", 0)
 
     eval_every: int = setting(500, "Steps between two validations", 1)
-    eval_batches: int = setting(0, "Batches of each validation but the last, 0 for all", 0)
+    eval_batches: int = setting(
+        200, "Most batches in a validation, spread evenly over its split; 0 for all", 0
+    )
     checkpoint_every: int = setting(500, "Steps between two checkpoints", 1)
     log_every: int = setting(100, "Steps between two lines where there is no progress bar", 1)
     sample_length: int = setting(300, "Characters of the sample at the end", 0)
@@ -107,7 +112,7 @@ class TrainConfig:
             raise ConfigError(
                 f"min_lr: expected at most lr = {self.lr}, got {self.min_lr}; set both"
             )
-        if self.workers > 1 and self.device != "cpu":
+        if self.workers not in (None, 1) and self.device != "cpu":
             raise ConfigError(
                 f"workers: expected 1 with device {self.device}, got {self.workers}; "
                 "processes share the cores of a CPU"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-import os
 import pickle
 import signal
 import sys
@@ -32,10 +31,13 @@ from .. import random
 from ..models import LanguageModel
 from ..tensor import Tensor
 from .clip import factor
+from .cores import cores
 from .optimizer import Optimizer
 from .settings import number, positive
 from .share import Share
 
+#: so many processes may share fewer cores without the word ``oversubscribe``
+_MOST = 64
 #: seconds that a process waits for the others awake, which saves it the time to wake up
 _AWAKE = 0.002
 _IGNORED = -100  # a target that does not count in the loss
@@ -54,11 +56,9 @@ def why_not() -> str | None:
     return None
 
 
-def cores() -> int:
-    """How many processor cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def most() -> int:
+    """How many processes are started without the word ``oversubscribe``."""
+    return max(_MOST, 4 * cores())
 
 
 class DataParallel:
@@ -81,15 +81,27 @@ class DataParallel:
         model: a language model on the CPU, whose loss is the mean over targets that are not -100.
         optimizer: of its parameters; gradients of others are not added up.
         workers: number of processes, this one included: at most the number of cores is sensible.
+        oversubscribe: start them also where they are more than 64 and more than 4 for each core.
 
     Raises:
-        ValueError: ``workers`` is below 1, or the parameters are not on the CPU.
+        ValueError: ``workers`` is below 1 or too large, or the parameters are not on the CPU.
         OSError: the system can't do it, see :func:`why_not`.
     """
 
-    def __init__(self, model: LanguageModel[Any], optimizer: Optimizer, workers: int):
+    def __init__(
+        self,
+        model: LanguageModel[Any],
+        optimizer: Optimizer,
+        workers: int,
+        oversubscribe: bool = False,
+    ):
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
             raise ValueError(f"workers: expected an integer >= 1, got {workers!r}")
+        if workers > most() and not oversubscribe:
+            raise ValueError(
+                f"workers: expected at most {most()} where there are {cores()} cores, got "
+                f"{workers}; oversubscribe=True starts them all the same"
+            )
         if workers > 1 and why_not() is not None:
             raise OSError(f"workers: {workers} processes: {why_not()}")
         if any(p.device.name != "cpu" for p in [*optimizer.parameters(), *model.parameters()]):
@@ -165,6 +177,20 @@ class DataParallel:
         ]
         losses = self._everywhere("backward", arguments)
         return math.fsum(losses) if total else math.nan
+
+    def losses(self, batches: Sequence[tuple[Any, Any]]) -> list[float]:
+        """The mean losses of batches, in evaluation mode and without gradients.
+
+        Each process takes whole batches, so that a loss is the one that a single process finds.
+
+        Args:
+            batches: pairs of ids and targets, NumPy arrays; at most one for each process.
+        """
+        if len(batches) > self.workers:
+            raise ValueError(f"losses: expected at most {self.workers} batches, got {len(batches)}")
+        idle = [(None, None)] * (self.workers - len(batches))
+        found: list[float] = self._everywhere("loss", [*batches, *idle])
+        return found[: len(batches)]
 
     def reduce(self) -> float:
         """Add up the gradients of all processes; returns their joint norm."""

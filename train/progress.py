@@ -19,6 +19,9 @@ class Report:
     def step(self, trainer: Trainer) -> None:
         """A step is done."""
 
+    def validating(self, trainer: Trainer) -> None:
+        """A part of a validation is done, as ``trainer.pace`` says."""
+
     def validated(self, trainer: Trainer) -> None:
         """A validation is done."""
 
@@ -33,8 +36,12 @@ class Lines(Report):
         every: steps between two lines.
     """
 
+    #: seconds of a validation before its first line, and between that and the next
+    PATIENCE, BETWEEN = 2.0, 10.0
+
     def __init__(self, every: int):
         self.every = every
+        self._next: float | None = None
 
     def start(self, trainer: Trainer) -> None:
         """See :class:`Report`."""
@@ -43,17 +50,28 @@ class Lines(Report):
     def step(self, trainer: Trainer) -> None:
         """See :class:`Report`."""
         if trainer.step % self.every == 0 or trainer.step == trainer.config.steps:
-            left = (trainer.config.steps - trainer.step) * trainer.step_seconds
             print(
                 f"step {trainer.step:>6}  loss {trainer.recent_loss:.4f}  "
-                f"{trainer.tokens_per_second:,.0f} tokens/s  {duration(left)} left",
+                f"{trainer.tokens_per_second:,.0f} tokens/s  {duration(trainer.seconds_left)} left",
                 flush=True,
             )
 
+    def validating(self, trainer: Trainer) -> None:
+        """See :class:`Report`."""
+        pace, now = trainer.pace, time.monotonic()
+        if self._next is None:
+            self._next = now - pace.done * pace.seconds + self.PATIENCE
+        if now >= self._next and pace.done < pace.count:
+            self._next = now + self.BETWEEN
+            left = f"  {duration(trainer.seconds_left)} left" if trainer.seconds_left else ""
+            print(f"step {trainer.step:>6}  validating {pace.done / pace.count:.0%}{left}",
+                  flush=True)  # fmt: skip
+
     def validated(self, trainer: Trainer) -> None:
         """See :class:`Report`."""
+        self._next = None
         step, loss = trainer.history.val[-1]
-        print(f"step {step:>6}  validation loss {loss:.4f}", flush=True)
+        print(f"step {step:>6}  validation loss {loss:.4f}{part_read(trainer)}", flush=True)
 
 
 class Bar(Report):
@@ -67,7 +85,7 @@ class Bar(Report):
 
         print(describe(trainer), flush=True)
         self._progress: Any = Progress(
-            TextColumn("step"),
+            TextColumn("{task.fields[doing]}"),
             MofNCompleteColumn(),
             BarColumn(bar_width=None),
             TextColumn("loss [bold]{task.fields[loss]}[/]"),
@@ -91,6 +109,13 @@ class Bar(Report):
             self._drawn = now
             self._show(trainer)
 
+    def validating(self, trainer: Trainer) -> None:
+        """See :class:`Report`."""
+        now = time.monotonic()
+        if now - self._drawn >= self.REFRESH:
+            self._drawn = now
+            self._show(trainer)
+
     def validated(self, trainer: Trainer) -> None:
         """See :class:`Report`."""
         self._show(trainer)
@@ -108,12 +133,13 @@ class Bar(Report):
     @staticmethod
     def _fields(trainer: Trainer) -> dict[str, str]:
         fresh = not trainer.step_seconds
-        left = (trainer.config.steps - trainer.step) * trainer.step_seconds
+        pace = trainer.pace
         return {
+            "doing": f"validating {pace.done / pace.count:.0%} at step" if pace.count else "step",
             "loss": f"{trainer.recent_loss:.3f}" if trainer.history.train else "-",
             "val": f"{trainer.history.val[-1][1]:.3f}" if trainer.history.val else "-",
             "speed": "-" if fresh else f"{trainer.tokens_per_second:,.0f}",
-            "left": "-" if fresh else duration(left),
+            "left": "-" if fresh else duration(trainer.seconds_left),
         }
 
 
@@ -124,15 +150,22 @@ def make_report(every: int) -> Report:
 
 def describe(trainer: Trainer) -> str:
     """Model and data in two lines."""
-    config, data = trainer.config, trainer.data
+    config, data, workers = trainer.config, trainer.data, trainer.workers
+    processes = f", {workers} processes" if workers > 1 else ""
     start = f", from step {trainer.step}" if trainer.step else ""
     return (
-        f"{config.model}: {trainer.model.num_parameters():,} parameters on {config.device}, "
+        f"{config.model}: {trainer.model.num_parameters():,} parameters on {config.device}{processes}, "
         f"{config.steps} steps of {config.batch_size * config.accumulate} blocks of "
         f"{config.block_size} symbols{start}\n"
         f"data: {config.data or 'the help topics of Python'}, {len(trainer.tokenizer)} symbols, "
         f"{len(data.train):,} for training and {len(data.val):,} for validation"
     )
+
+
+def part_read(trainer: Trainer) -> str:
+    """`` (200 of 6,510 batches)`` where a validation reads a part of its split, else nothing."""
+    read, there = trainer.val_batches
+    return f" ({read:,} of {there:,} batches)" if read < there else ""
 
 
 def duration(seconds: float) -> str:

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import random
+from .. import no_grad, random
 from ..models import LanguageModel
+from ..nn import evaluating
 from ..tensor import make
 from .clip import joint_norm, multiply
 from .optimizer import Optimizer, shares
@@ -137,6 +138,14 @@ class Share:
         (loss * (weight * scale)).backward()
         self.collect()
         return float(loss.item()) * weight if weight else 0.0
+
+    def loss(self, ids: Any, targets: Any) -> float:
+        """The mean loss of a batch, nothing being learnt from it; of None (more processes than
+        batches) NaN."""
+        if ids is None:
+            return math.nan
+        with no_grad(), evaluating(self.model):
+            return float(self.model(ids, targets)[1].item())
 
     def add_up(self) -> float:
         """Add up this process's share of all gradients; returns the norm of that share."""

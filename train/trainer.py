@@ -16,9 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .. import Generator, cuda, no_grad, random
+from .. import Generator, cuda, random
 from ..models import build
-from ..nn import evaluating
 from .checkpoint import NAME, Checkpoint, CheckpointError, load, locate, remove_leftovers, save
 from .clip import clip_grad_norm
 from .config import MODEL_FIELDS, ConfigError, TrainConfig
@@ -26,11 +25,13 @@ from .data import CharTokenizer, DataError, TokenStream, default_corpus, fingerp
 from .history import History, Log
 from .optim import SGD, AdamW, param_groups
 from .optimizer import Optimizer
-from .parallel import DataParallel, WorkerError, why_not
+from .parallel import DataParallel, WorkerError
 from .plot import plot_losses
 from .progress import Report
 from .sample import restore_model, sample_text
 from .signals import Stop
+from .validation import Pace, Told, due, mean_loss, to_come
+from .workers import check, choose, resumed
 
 PICTURE = "loss.png"
 
@@ -56,7 +57,9 @@ class Trainer:
         report: what is shown meanwhile; nothing by default.
 
     Attributes:
+        config: all settings; ``workers`` is a number now, which the checkpoint keeps.
         model, tokenizer, data, optimizer, schedule: what the run is made of.
+        workers: how many processes share each batch.
         step: how many steps are done.
         history: losses so far.
 
@@ -71,6 +74,7 @@ class Trainer:
         folder: str | Path | None = None,
         report: Report | None = None,
     ):
+        check(config)
         self._setup(config, text, folder, report, None)
         random.manual_seed(config.seed)
         try:
@@ -92,8 +96,6 @@ class Trainer:
         """All that comes before the model. A given tokenizer must fit the text."""
         if config.device == "cuda" and cuda.why_not():
             raise ConfigError(cuda.why_not())
-        if config.workers > 1 and why_not() is not None:
-            raise ConfigError(f"workers: expected 1 here, got {config.workers}; {why_not()}")
         if text is None:
             text = load_text(config.data) if config.data else default_corpus()
         if not text:
@@ -125,6 +127,9 @@ class Trainer:
             self.optimizer = SGD(groups, config.lr, config.beta1)
         else:
             self.optimizer = AdamW(groups, config.lr, (config.beta1, config.beta2))
+        self.workers = choose(config, self.model.num_parameters())
+        self.config = config.merged({"workers": self.workers})
+        self.pace = Pace()
         self._log: Log | None = None
         self._parallel: DataParallel | None = None
 
@@ -154,7 +159,8 @@ class Trainer:
         saved = load(file)
         changes = dict(changes or {})
         try:
-            config = TrainConfig.from_dict(saved.meta["config"])
+            # before there were workers, every run had one
+            config = TrainConfig.from_dict({"workers": 1, **saved.meta["config"]})
             step, states = saved.meta["step"], saved.meta["random"]
             if type(step) is not int or step < 0:
                 raise ValueError(f"step: expected a count, got {step!r}")
@@ -176,10 +182,14 @@ class Trainer:
                 f"steps: the checkpoint has done {step}; expected at least that, got "
                 f"{changes['steps']}"
             )
+        changes, note = resumed(config.workers, changes)
+        config = config.merged(changes)
+        if "workers" in changes:
+            check(config)
         model, tokenizer = restore_model(saved, file)
         trainer = cls.__new__(cls)
         folder = file.parent
-        trainer._setup(config.merged(changes), text, folder, report, tokenizer)
+        trainer._setup(config, text, folder, report, tokenizer)
         trainer.model = model
         trainer._finish()
         settings = [dict(group) for group in trainer.optimizer.param_groups]
@@ -189,6 +199,7 @@ class Trainer:
             raise CheckpointError(f"checkpoint: {file}: {error}") from None
         for group, own in zip(trainer.optimizer.param_groups, settings, strict=True):
             group.update(own)  # settings are the config's, which a flag may have changed
+        trainer.workers_note = note
         trainer.same_text = saved.meta.get("text") == trainer.text_hash
         trainer.step, trainer.history = step, history
         random.set_state(states)
@@ -196,6 +207,8 @@ class Trainer:
 
     #: False where a resumed run reads another text than before, with the same vocabulary
     same_text: bool = True
+    #: what a resumed run does about its number of processes, where that is worth a word
+    workers_note: str | None = None
 
     # ---- the loop ------------------------------------------------------------------------------
 
@@ -303,10 +316,10 @@ class Trainer:
 
     def _start_workers(self) -> DataParallel | None:
         """The processes that share each batch, started unless they are there; None for only one."""
-        workers = self.config.workers
+        workers = self.workers
         if workers > 1 and (self._parallel is None or self._parallel.closed):
             try:
-                self._parallel = DataParallel(self.model, self.optimizer, workers)
+                self._parallel = DataParallel(self.model, self.optimizer, workers, True)
             except OSError as error:
                 raise ConfigError(
                     f"workers: cannot start {workers} processes: {error.strerror or error}"
@@ -322,32 +335,35 @@ class Trainer:
     def _last_checkpoint(self) -> str:
         return "" if self.folder is None else f"; the last checkpoint is in {self.folder}"
 
-    def evaluate(self, limit: int | None = None, stop: Stop | None = None) -> float | None:
+    def evaluate(
+        self, limit: int | None = None, stop: Stop | None = None, told: Told | None = None
+    ) -> float | None:
         """Mean loss over the validation split in consecutive blocks; nothing random is drawn.
 
+        Where several processes run (see :meth:`train_step`), each takes batches of its own.
+
         Args:
-            limit: stop after this many batches; None for the whole split.
+            limit: at most so many batches, spread evenly over the split; None for all of it.
             stop: once it is true, give up and return None.
+            told: called now and then with the number of batches that are read.
         """
-        total, count = 0.0, 0
-        with no_grad(), evaluating(self.model):
-            for x, y in self.data.blocks("val", self.config.batch_size, limit):
-                if stop:
-                    return None
-                total += self.model(x, y)[1].item() * y.size
-                count += y.size
-        return total / count
+        blocks = self.data.blocks("val", self.config.batch_size, limit)
+        return mean_loss(self.model, blocks, self._parallel, stop, told)
+
+    @property
+    def val_batches(self) -> tuple[int, int]:
+        """How many batches a validation reads, and how many the whole split has."""
+        there = self.data.batches("val", self.config.batch_size)
+        return min(there, self.config.eval_batches or there), there
 
     def _validation_due(self) -> bool:
-        last = self.step >= self.config.steps
-        due = last or self.step > 0 and self.step % self.config.eval_every == 0
-        return due and self.history.validated != self.step
+        config = self.config
+        return due(self.step, config.steps, config.eval_every, self.history.validated)
 
     def _validate(self, stop: Stop) -> bool:
         """Make the validation that is due; False where a stop came first."""
-        last = self.step >= self.config.steps
-        limit = None if last else self.config.eval_batches or None
-        loss = self.evaluate(limit, stop)
+        with self.pace.measured(self.val_batches[0], lambda: self.report.validating(self)) as told:
+            loss = self.evaluate(self.config.eval_batches or None, stop, told)
         if loss is None:
             return False
         self.history.val.append((self.step, loss))
@@ -368,6 +384,16 @@ class Trainer:
     def step_seconds(self) -> float:
         """Mean time of the last 50 steps of this process, 0 before the first."""
         return sum(self._seconds) / len(self._seconds) if self._seconds else 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        """About how long the steps and validations to come take; 0 before the first step."""
+        config, seconds = self.config, self.step_seconds
+        if not seconds:
+            return 0.0
+        count = to_come(self.step, config.steps, config.eval_every, self.history.validated)
+        validations = self.pace.left(count, self.val_batches[0], seconds / config.accumulate)
+        return (config.steps - self.step) * seconds + validations
 
     @property
     def tokens_per_second(self) -> float:

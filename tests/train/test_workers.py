@@ -45,7 +45,7 @@ def kill_a_child() -> None:
 @pytest.mark.parametrize("settings", [{}, {"accumulate": 2, "optimizer": "sgd", "clip": 0.0}])
 def test_the_losses_are_those_of_one_process(settings: dict[str, Any]) -> None:
     """But for rounding; a batch has two texts, fewer than the last run has processes."""
-    chosen = config(steps=20, eval_every=5, **settings)
+    chosen = config(steps=20, eval_every=5, oversubscribe=True, **settings)
     losses = []
     for workers in (1, 2, 3):
         trainer = Trainer(chosen.merged({"workers": workers, "batch_size": 2}), TEXT)
@@ -63,7 +63,7 @@ def test_the_losses_are_those_of_one_process(settings: dict[str, Any]) -> None:
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
 def test_an_interrupted_run_is_the_unbroken_one(tmp_path: Path, optimizer: str) -> None:
     """Bit for bit, dropout too: its streams are drawn from one that the checkpoint has."""
-    chosen = config(workers=2, dropout=0.3, accumulate=2, eval_every=4, optimizer=optimizer)
+    chosen = config(oversubscribe=True, workers=2, dropout=0.3, accumulate=2, eval_every=4, optimizer=optimizer)
     unbroken = Trainer(chosen, TEXT, tmp_path / "unbroken")
     assert unbroken.run() is True
     broken = Trainer(chosen, TEXT, tmp_path / "broken")
@@ -85,7 +85,7 @@ def test_a_resumed_run_may_have_other_workers(tmp_path: Path) -> None:
     expected = Trainer(config(), TEXT)
     expected.run()
     stop = Stop()
-    Trainer(config(workers=2), TEXT, tmp_path, StopAt(stop, 5)).run(stop)
+    Trainer(config(oversubscribe=True, workers=2), TEXT, tmp_path, StopAt(stop, 5)).run(stop)
     for workers, at in ((3, 9), (1, 12)):
         trainer = Trainer.resume(tmp_path, {"workers": workers}, TEXT)
         stop = Stop()
@@ -96,7 +96,7 @@ def test_a_resumed_run_may_have_other_workers(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_ends_the_run_and_the_checkpoint_is_good(tmp_path: Path) -> None:
-    chosen = config(workers=3, checkpoint_every=2, dropout=0.1)
+    chosen = config(oversubscribe=True, workers=3, checkpoint_every=2, dropout=0.1)
     unbroken = Trainer(chosen, TEXT)
     unbroken.run()
     trainer = Trainer(chosen, TEXT, tmp_path, At(3, kill_a_child))
@@ -116,7 +116,7 @@ def test_no_process_stays_when_a_run_ends_in_an_error(tmp_path: Path) -> None:
         assert len(children()) == 1
         raise KeyboardInterrupt
 
-    trainer = Trainer(config(workers=2), TEXT, report=At(2, fail))
+    trainer = Trainer(config(oversubscribe=True, workers=2), TEXT, report=At(2, fail))
     with pytest.raises(KeyboardInterrupt):
         trainer.run()
     assert children() == []
@@ -134,7 +134,7 @@ def test_steps_outside_of_a_run() -> None:
     trainer; one that has died is replaced."""
     one = Trainer(config(), TEXT)
     expected = [one.train_step() for _ in range(2)]
-    trainer = Trainer(config(workers=2), TEXT)
+    trainer = Trainer(config(oversubscribe=True, workers=2), TEXT)
     assert [trainer.train_step() for _ in range(2)] == pytest.approx(expected, rel=1e-5)
     (pid,) = children()
     trainer.close()
@@ -158,20 +158,20 @@ def test_steps_outside_of_a_run() -> None:
 def test_what_cannot_be_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="workers: expected 1 with device cuda, got 2"):
         config(workers=2, device="cuda")
-    monkeypatch.setattr(processes.os, "fork", lambda: os.close(-1))
+    monkeypatch.setattr(os, "fork", lambda: os.close(-1))
     with pytest.raises(ConfigError, match="workers: cannot start 2 processes: Bad file desc"):
-        Trainer(config(workers=2), TEXT).run()
+        Trainer(config(oversubscribe=True, workers=2), TEXT).run()
     monkeypatch.undo()
     monkeypatch.setattr(processes.sys, "platform", "darwin")
     with pytest.raises(ConfigError, match="workers: expected 1 here, got 2; needs Linux"):
-        Trainer(config(workers=2), TEXT)
+        Trainer(config(oversubscribe=True, workers=2), TEXT)
 
 
 @pytest.mark.parametrize("what", ["kill", "interrupt"])
 def test_on_the_command_line(what: str, tmp_path: Path) -> None:
     """A killed process is one line; Ctrl-C, which reaches all processes, saves and leaves."""
     (tmp_path / "text.txt").write_text(TEXT)
-    given = flags(workers=3, steps=100_000, log_every=10, checkpoint_every=5, eval_batches=1)
+    given = flags(workers=3, oversubscribe=True, steps=100_000, log_every=10, checkpoint_every=5, eval_batches=1)
     args = command("train", "--data", "text.txt", "--out", "run", *given)
     pipe = subprocess.PIPE
     process = subprocess.Popen(args, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe,

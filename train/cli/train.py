@@ -29,7 +29,7 @@ def train(
 ) -> int:
     """Train a model on a text; ends with validation loss, a sample, checkpoint and loss curve."""
     from ..checkpoint import latest
-    from ..progress import make_report
+    from ..progress import make_report, part_read
     from ..signals import Stop
     from ..trainer import PICTURE, Trainer
 
@@ -42,6 +42,8 @@ def train(
             trainer = Trainer.resume(file, given)
             if not trainer.same_text:
                 print("note: the text is not the one of the checkpoint", file=sys.stderr)
+            if trainer.workers_note:
+                print(f"note: {trainer.workers_note}", file=sys.stderr)
             if trainer.step >= trainer.config.steps:
                 print(f"all {trainer.config.steps} steps are done; --steps N goes on")
         else:
@@ -60,7 +62,7 @@ def train(
         )
         return 128 + int(stop.signal or 0)
     print(f"\nsample:\n{trainer.sample()}\n")
-    print(f"validation loss  {trainer.history.val[-1][1]:.4f}")
+    print(f"validation loss  {trainer.history.val[-1][1]:.4f}{part_read(trainer)}")
     print(f"checkpoint       {folder / 'checkpoint.safetensors'}")
     print(f"loss curve       {folder / PICTURE}")
     print(f"more text        {command()} sample {folder}")

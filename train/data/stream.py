@@ -65,6 +65,12 @@ class TokenStream:
         index = starts[:, None] + np.arange(self.block_size)
         return self.train[index], self.train[index + 1]
 
+    def batches(self, split: str, batch_size: int) -> int:
+        """How many batches :meth:`blocks` makes of a whole split."""
+        targets = len(self._part(split)) - 1
+        count = targets // self.block_size
+        return -(-count // batch_size) + (targets % self.block_size > 0)
+
     def blocks(
         self, split: str, batch_size: int, limit: int | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -74,22 +80,24 @@ class TokenStream:
             split: "train" or "val".
             batch_size: blocks in a batch; the last full batch may have fewer, and what is left
                 over at the end comes as one shorter block.
-            limit: stop after this many batches.
+            limit: at most so many of these batches, spread evenly over the split; always the same.
 
         Yields:
             x and y, int64 (batch, time).
         """
-        part = self._part(split)
-        size = self.block_size
+        part, size = self._part(split), self.block_size
         count = (len(part) - 1) // size
-        full = count * size
-        x, y = part[:full].reshape(count, size), part[1 : full + 1].reshape(count, size)
-        batches = [
-            (x[i : i + batch_size], y[i : i + batch_size]) for i in range(0, count, batch_size)
-        ]
-        if full < len(part) - 1:
-            batches.append((part[None, full:-1], part[None, full + 1 :]))
-        yield from batches[:limit]
+        total = self.batches(split, batch_size)
+        wanted = total if limit is None else min(limit, total)
+        for i in range(wanted):
+            first = (2 * i + 1) * total // (2 * wanted) * batch_size  # the middle of each stretch
+            start = min(first, count) * size
+            end = min(start + batch_size * size, count * size)
+            if start < end:
+                shape = (-1, size)
+                yield part[start:end].reshape(shape), part[start + 1 : end + 1].reshape(shape)
+            else:
+                yield part[None, start:-1], part[None, start + 1 :]
 
     def _part(self, split: str) -> np.ndarray:
         if split not in ("train", "val"):
