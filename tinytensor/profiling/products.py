@@ -36,6 +36,9 @@ class _Call(NamedTuple):
     needs: Sequence[bool]
 
 
+#: ops that may leave out nearly half of their products: what a causal mask hides
+MASKED = frozenset({"scaled_dot_product_attention", "self_attention"})
+
 _Rule = Callable[[_Call], Found]
 #: op name -> (rule of the forward pass, rule of backward)
 _RULES: dict[str, tuple[_Rule, _Rule]] = {}

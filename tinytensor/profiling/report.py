@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..memory import _readable
@@ -15,12 +15,20 @@ Row = tuple[str, ...]
 #: what stands above the columns of :func:`rows`
 COLUMNS = ("calls", "forward", "backward", "share", "output", "GFLOP/s", "floor")
 
+#: what stands in the place of a floor that makes no sense, and what it means
+BUSY = "busy"
+BUSY_MEANS = (
+    "busy: alone they took longer than here, since other programs kept the cores busy; measure "
+    "again."
+)
+
 
 def rows(profile: Costs, entries: Mapping[str, Entry], steps: int = 1) -> list[Row]:
     """A line per entry: its name, and :data:`COLUMNS`, times in ms and all per step.
 
     ``share`` is that of the wall time. ``floor`` is the time that ``xp.matmul`` alone takes for the
     matrix products of the entry, as a share of the time it took: near 100% nothing is to be gained.
+    ``busy`` stands there for what makes no sense, see :meth:`Costs.busy`.
     """
     lines: list[Row] = []
     for name, entry in entries.items():
@@ -43,7 +51,8 @@ def speed(profile: Costs, cost: Cost, ns: int) -> tuple[str, str]:
     """GFLOP/s of the matrix products in a time, and the share of it that their floor is."""
     if not cost.products or not ns:
         return "", ""
-    return f"{cost.flops / ns:,.1f}", percent(profile.alone(cost) * 1e9, ns)
+    busy = profile.busy(cost, ns)
+    return f"{cost.flops / ns:,.1f}", BUSY if busy else percent(profile.alone(cost) * 1e9, ns)
 
 
 def milliseconds(ns: float) -> str:
@@ -82,28 +91,41 @@ def summary(profile: Costs) -> list[str]:
         f"{percent(profile.elsewhere_ns, wall)}, measuring {percent(profile.own_ns, wall)}"
     ]
     if total.products:
+        busy = profile.busy(total)  # first: it may measure once more
         floor = profile.alone(total)
-        lines.append(
-            f"matrix products {total.flops / 1e9:,.3f} GFLOP: alone they take {floor * 1e3:,.3f} "
-            f"ms ({total.flops / floor / 1e9:,.1f} GFLOP/s), {percent(floor * 1e9, wall)} of the "
-            "wall time"
+        alone = (
+            "how long they take alone cannot be told, the machine is busy"
+            if busy
+            else f"alone they take {floor * 1e3:,.3f} ms ({total.flops / floor / 1e9:,.1f} "
+            f"GFLOP/s), {percent(floor * 1e9, wall)} of the wall time"
         )
+        lines.append(f"matrix products {total.flops / 1e9:,.3f} GFLOP: {alone}")
     return lines
+
+
+def meaning(tables: Iterable[list[Row]]) -> str:
+    """The line that explains ``busy``, where it stands in a table; else nothing."""
+    found = any(BUSY in line[1:] for lines in tables for line in lines)
+    return BUSY_MEANS if found else ""
 
 
 def as_text(profile: Costs) -> str:
     """What ``print(profile)`` shows: times in ms, in all."""
     if not profile.wall_ns:
         return "profile: nothing measured yet; with tt.profile() as p: ... and then print(p)"
-    parts = ["\n".join(summary(profile))]
-    for title, entries in (("op", profile.by_op), ("module", profile.modules(merge=True))):
-        parts.append(aligned(title, COLUMNS, rows(profile, entries)))
-    return "\n\n".join(parts)
+    ops, modules = rows(profile, profile.by_op), rows(profile, profile.modules(merge=True))
+    parts = ["\n".join(summary(profile)), aligned("op", COLUMNS, ops)]
+    parts += [aligned("module", COLUMNS, modules), meaning([ops, modules])]
+    return "\n\n".join(filter(None, parts))
 
 
 def as_dict(profile: Costs) -> dict[str, Any]:
     """See :meth:`Costs.to_dict`."""
     total = profile.total.total
+
+    def floor(c: Cost) -> dict[str, Any]:
+        busy = profile.busy(c)
+        return {"floor_seconds": None if busy else profile.alone(c), "busy": busy}
 
     def cost(c: Cost) -> dict[str, Any]:
         return {
@@ -111,7 +133,7 @@ def as_dict(profile: Costs) -> dict[str, Any]:
             "seconds": c.seconds,
             "bytes": c.bytes,
             "flops": c.flops,
-            "floor_seconds": profile.alone(c),
+            **floor(c),
         }
 
     def table(entries: Mapping[str, Entry]) -> dict[str, Any]:
@@ -127,7 +149,7 @@ def as_dict(profile: Costs) -> dict[str, Any]:
         "elsewhere_seconds": profile.elsewhere_ns * 1e-9,
         "measuring_seconds": profile.own_ns * 1e-9,
         "flops": total.flops,
-        "floor_seconds": profile.alone(total),
+        **floor(total),
         "phases": {
             name: {
                 "seconds": ns * 1e-9,

@@ -30,7 +30,7 @@ from ..tensor import Tensor
 from ..thread_state import ThreadState, local
 from .costs import Costs, Entry
 from .floor import Product
-from .products import has_products, of_backward, of_forward
+from .products import MASKED, has_products, of_backward, of_forward
 
 
 class Profile(Costs, Manager):
@@ -82,6 +82,8 @@ class Profile(Costs, Manager):
         if entry is None:
             entry = self.entries[key] = Entry()
         (entry.backward if back else entry.forward).add(ns, size, products)
+        if op in MASKED:
+            self._halved.update(products)
 
 
 class _Phase(Manager):

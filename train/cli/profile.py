@@ -15,7 +15,16 @@ import typer
 
 from ...profiling import Cost, Entry, Profile
 from ...profiling import profile as new_profile
-from ...profiling.report import COLUMNS, aligned, milliseconds, percent, rows, speed, summary
+from ...profiling.report import (
+    COLUMNS,
+    aligned,
+    meaning,
+    milliseconds,
+    percent,
+    rows,
+    speed,
+    summary,
+)
 from ..config import ConfigError, TrainConfig
 from .flags import with_settings
 
@@ -28,6 +37,8 @@ SETTINGS = (
     "data", "n_layer", "n_head", "n_embd", "n_hidden", "block_size", "dropout", "bias",
     "tie_weights", "batch_size", "optimizer", "clip", "seed", "device",
 )  # fmt: skip
+#: the steps with the profile come in so many parts, between which the products alone are measured
+PARTS = 5
 #: steps before the measuring, in which memory is claimed and threads are started
 WARM_UP = 3
 
@@ -91,7 +102,7 @@ def measure(config: TrainConfig, steps: int = 20, text: str | None = None) -> St
 
     if steps < 1:
         raise ConfigError(f"steps: expected at least 1, got {steps}")
-    trainer = Trainer(config.merged({"out": None}), text)
+    trainer = Trainer(config.merged({"out": None, "workers": 1}), text)
     plain: list[float] = []
 
     def unwatched(count: int) -> None:
@@ -103,9 +114,14 @@ def measure(config: TrainConfig, steps: int = 20, text: str | None = None) -> St
     for _ in range(WARM_UP):
         run_step(trainer)
     unwatched((steps + 1) // 2)
-    with new_profile() as profile:
-        for _ in range(steps):
-            run_step(trainer, profile)
+    profile = new_profile()
+    for part in range(PARTS):
+        here = steps * (part + 1) // PARTS - steps * part // PARTS
+        if here:
+            with profile:
+                for _ in range(here):
+                    run_step(trainer, profile)
+            profile.measure_alone()
     unwatched(steps // 2)
     return StepProfile(config, trainer.model.num_parameters(), plain, steps, profile)
 
@@ -161,7 +177,8 @@ def heading(found: StepProfile) -> list[str]:
     profiled = found.profile.wall_ns / found.steps / 1e6
     return [
         f"{config.model}: {found.parameters:,} parameters on {config.device}, "
-        f"{config.batch_size} blocks of {config.block_size} symbols in a step",
+        f"{config.batch_size} blocks of {config.block_size} symbols in a step, "
+        "in one process",
         f"a step takes {median(plain) * 1e3:,.3f} ms (median of {len(plain)}, {plain[0] * 1e3:,.3f}"
         f" to {plain[-1] * 1e3:,.3f}); with the profile {profiled:,.3f} ms (mean of "
         f"{found.steps})",
@@ -179,9 +196,9 @@ LEGEND = (
 
 def show(head: list[str], found: list[Table]) -> None:
     """Print it: with rich on a terminal, as aligned text elsewhere."""
+    legend = "\n".join(filter(None, [LEGEND, meaning(table.rows for table in found)]))
     if not sys.stdout.isatty():
-        for part in ["\n".join(head), *(aligned(*table) for table in found), LEGEND]:
-            print(part, end="\n\n" if part != LEGEND else "\n")
+        print("\n\n".join(["\n".join(head), *(aligned(*table) for table in found), legend]))
         return
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -196,7 +213,7 @@ def show(head: list[str], found: list[Table]) -> None:
         for line in table.rows:
             drawn.add_row(*line)
         console.print(drawn)
-    console.print(LEGEND, style="dim")
+    console.print(legend, style="dim")
 
 
 def profile(
