@@ -53,11 +53,12 @@ def check(config: TrainConfig) -> None:
         raise ConfigError(f"workers: expected 1 here, got {asked}; {why_not()}")
     limit = min(cores(), config.batch_size)
     if asked > limit and not config.oversubscribe:
-        what = f"cores here ({cores()})" if limit == cores() else f"batch_size ({limit})"
+        what = "the number of cores here" if limit == cores() else "batch_size"
         raise ConfigError(
-            f"workers: expected at most {limit}, got {asked}: more than {what} only cost memory "
-            "and time; with oversubscribe they are started all the same"
+            f"workers: expected at most {limit}, {what}, got {asked}; more cost memory and gain no "
+            "time, oversubscribe starts them all the same"
         )
+
 
 
 def resumed(was: int | None, changes: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
@@ -74,7 +75,7 @@ def resumed(was: int | None, changes: Mapping[str, Any]) -> tuple[dict[str, Any]
     """
     if was is None or was == 1 or "workers" in changes:
         return dict(changes), None
-    why = "they share the cores of a CPU" if changes.get("device", "cpu") != "cpu" else why_not()
+    why = "processes share the cores of a CPU" if changes.get("device", "cpu") != "cpu" else why_not()
     if why is not None:
         note = f"one process instead of the checkpoint's {was}; losses differ by rounding ({why})"
         return {**changes, "workers": 1}, note

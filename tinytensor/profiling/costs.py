@@ -12,6 +12,8 @@ from .report import as_dict, as_text
 
 #: products that alone took longer than this part of the time they took here were not measured well
 _BUSY = 1.05
+#: calls that took so many times as long as the fastest ones were disturbed
+_SLOWED = 2.0
 #: how often a product is measured until that is believed
 _TRIES = 4
 
@@ -24,12 +26,28 @@ class Cost:
         calls: how many. ns: their own time, in nanoseconds.
         bytes: size of the results (outputs, or operands' gradients), without views of operands.
         products: the matrix products among it, and how many times each was computed.
+        products_ns: the time of those calls that had products; best_ns: what they would have
+            taken, had each been as fast as the fastest of its kind.
     """
 
     calls: int = 0
     ns: int = 0
     bytes: int = 0
     products: dict[Product, int] = field(default_factory=dict)
+    products_ns: int = 0
+    best_ns: int = 0
+    #: calls and the shortest time, for each kind of call: those with the same products
+    _kinds: dict[tuple[Any, ...], tuple[int, int]] = field(default_factory=dict, repr=False)
+
+    def count(self, ns: int, size: int, products: dict[Product, int]) -> None:
+        """Count a call."""
+        self.add(ns, size, products)
+        if products:
+            kind = tuple(products.items())
+            calls, least = self._kinds.get(kind, (0, ns))
+            self._kinds[kind] = calls + 1, min(least, ns)
+            self.products_ns += ns
+            self.best_ns += (calls + 1) * min(least, ns) - calls * least
 
     def add(self, ns: int, size: int, products: dict[Product, int], calls: int = 1) -> None:
         """Count ``calls`` more."""
@@ -53,6 +71,8 @@ class Cost:
         total = Cost()
         for cost in (self, other):
             total.add(cost.ns, cost.bytes, cost.products, cost.calls)
+            total.products_ns += cost.products_ns
+            total.best_ns += cost.best_ns
         return total
 
 
@@ -164,14 +184,17 @@ class Costs:
             self._tries[product] = self._tries.get(product, 0) + 1
 
     def busy(self, cost: Cost, ns: float | None = None) -> bool:
-        """Whether the floor of ``cost`` makes no sense: the products took longer alone than in it.
+        """Whether the floor of ``cost`` makes no sense, as other programs kept the cores busy.
 
-        Then other programs kept the cores busy while they were measured. Before that is believed
-        they are measured a few times more.
+        Either while the op ran: it took twice as long as if each call had been the fastest of its
+        kind. Or while the products were measured: alone they took longer than in the op. Before
+        that is believed they are measured a few times more.
 
         Args:
             ns: the time to compare with, in nanoseconds; None for that of ``cost``.
         """
+        if cost.products_ns > _SLOWED * cost.best_ns:
+            return True
         limit = (cost.ns if ns is None else ns) * 1e-9 * _BUSY
         while self._needed(cost) > limit:
             again = [p for p in cost.products if self._tries.get(p, 0) < _TRIES]

@@ -18,8 +18,8 @@ COLUMNS = ("calls", "forward", "backward", "share", "output", "GFLOP/s", "floor"
 #: what stands in the place of a floor that makes no sense, and what it means
 BUSY = "busy"
 BUSY_MEANS = (
-    "busy: alone they took longer than here, since other programs kept the cores busy; measure "
-    "again."
+    "busy: other programs kept the cores busy. The products took longer alone than in here, or on "
+    "average\ntwice as long here as at best; measure again."
 )
 
 
@@ -94,7 +94,7 @@ def summary(profile: Costs) -> list[str]:
         busy = profile.busy(total)  # first: it may measure once more
         floor = profile.alone(total)
         alone = (
-            "how long they take alone cannot be told, the machine is busy"
+            "their floor cannot be told, the machine was busy"
             if busy
             else f"alone they take {floor * 1e3:,.3f} ms ({total.flops / floor / 1e9:,.1f} "
             f"GFLOP/s), {percent(floor * 1e9, wall)} of the wall time"

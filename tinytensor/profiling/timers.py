@@ -81,7 +81,7 @@ class Profile(Costs, Manager):
         entry = self.entries.get(key)
         if entry is None:
             entry = self.entries[key] = Entry()
-        (entry.backward if back else entry.forward).add(ns, size, products)
+        (entry.backward if back else entry.forward).count(ns, size, products)
         if op in MASKED:
             self._halved.update(products)
 

@@ -27,6 +27,7 @@ from ...profiling.report import (
 )
 from ..config import ConfigError, TrainConfig
 from .flags import with_settings
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from ..trainer import Trainer
@@ -232,7 +233,8 @@ def profile(
     """Show where the time of a training step goes: by phase, op and module."""
     given = {name: value for name, value in settings.items() if value is not None}
     config = TrainConfig.from_dict({"model": model, **given}, where="profile")
-    found = measure(config, steps)
+    with Waiting("measuring", sys.stderr):
+        found = measure(config, steps)
     if as_json:
         print(json.dumps(found.to_dict(), indent=2))
     else:

@@ -11,6 +11,7 @@ import typer
 from ..config import ConfigError, TrainConfig, load_toml
 from .flags import with_settings
 from .messages import command
+from .waiting import Waiting
 
 
 @with_settings
@@ -39,7 +40,8 @@ def train(
         if resume:
             out = given.pop("out", None)
             file = Path(out) if out is not None else latest()
-            trainer = Trainer.resume(file, given)
+            with Waiting("reading the checkpoint and the text", sys.stdout):
+                trainer = Trainer.resume(file, given)
             if not trainer.same_text:
                 print("note: the text is not the one of the checkpoint", file=sys.stderr)
             if trainer.workers_note:
@@ -48,11 +50,13 @@ def train(
                 print(f"all {trainer.config.steps} steps are done; --steps N goes on")
         else:
             chosen = TrainConfig.from_dict(given, where="train")
-            trainer = Trainer(chosen, folder=run_folder(chosen, overwrite))
+            folder = run_folder(chosen, overwrite)
+            with Waiting("reading the text and building the model", sys.stdout):
+                trainer = Trainer(chosen, folder=folder)
         trainer.report = make_report(trainer.config.log_every)
         complete = trainer.run(stop)
+    assert trainer.folder is not None
     folder = trainer.folder
-    assert folder is not None
     if not complete:
         print(
             f"\nstopped at step {trainer.step} of {trainer.config.steps}, all is saved; "
@@ -61,7 +65,9 @@ def train(
             flush=True,
         )
         return 128 + int(stop.signal or 0)
-    print(f"\nsample:\n{trainer.sample()}\n")
+    with Waiting("writing a sample", sys.stdout):
+        text = trainer.sample()
+    print(f"\nsample:\n{text}\n")
     print(f"validation loss  {trainer.history.val[-1][1]:.4f}{part_read(trainer)}")
     print(f"checkpoint       {folder / 'checkpoint.safetensors'}")
     print(f"loss curve       {folder / PICTURE}")
