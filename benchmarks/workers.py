@@ -1,12 +1,12 @@
-"""From which step on several processes are faster than one: what ``workers`` chooses by itself.
+"""From which work on several processes are faster than one, which the default of ``workers`` is.
 
     python benchmarks/workers.py                       # about three minutes, prints a table
 
 Steps of one process and of a process for each core take turns, over models and batches from tiny
 to large. The work of a step is its number of parameters times its number of symbols; the ratio is
 the shortest step of the processes over the shortest step of one, which what else runs on the
-machine disturbs least. The last lines say what the rule in ``train/workers.py`` makes of it: where
-it would take one process although several are faster, and where it would lose by taking several.
+machine disturbs least. The last lines say where the two cross, and where the rule in
+``train/workers.py`` takes one process although several are much faster, or several that are slower.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from benchmarks.workloads import GPT, Recurrent, Workload
 LADDER: list[GPT | Recurrent] = [
     GPT(1, 1, 16, 16, 4),
     GPT(1, 2, 32, 32, 4),
-    GPT(2, 2, 32, 32, 8),
     GPT(2, 2, 48, 32, 8),
-    GPT(2, 2, 64, 32, 8),
     GPT(2, 4, 64, 64, 8),
     GPT(4, 4, 64, 64, 12),
+    GPT(2, 4, 128, 64, 8),
+    GPT(2, 4, 128, 64, 12),
     GPT(4, 4, 128, 64, 12),
     GPT(2, 4, 256, 8, 2),
     GPT(4, 4, 256, 16, 4),
@@ -42,10 +42,11 @@ LADDER: list[GPT | Recurrent] = [
         for layers, width, block, batch in (
             (1, 32, 16, 4),
             (2, 32, 32, 8),
-            (2, 64, 32, 8),
             (2, 64, 64, 12),
             (2, 128, 64, 12),
+            (2, 192, 64, 12),
             (2, 256, 64, 12),
+            (2, 384, 64, 12),
             (2, 512, 8, 2),
             (2, 512, 32, 8),
         )
@@ -95,11 +96,13 @@ def main() -> None:
     """Parse the command line, measure, print."""
     machine.start_clean()
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=10, help="turns of each")
+    parser.add_argument("--rounds", type=int, default=12, help="turns of each")
     parser.add_argument("--seconds", type=float, default=0.15, help="length of a turn")
     parser.add_argument("--quick", action="store_true", help="two toy settings, in seconds")
     options = parser.parse_args()
-    ladder = [LADDER[0], LADDER[10]] if options.quick else LADDER
+    ladder = LADDER
+    if options.quick:
+        ladder, options.rounds, options.seconds = [LADDER[0], LADDER[10]], 1, 0.05
     print(", ".join(f"{key} {value}" for key, value in machine.describe().items()))
     print(f"{'model':<15}  {'batch':<7}  {'work':>8}  {'one':>10}  {'several':>10}  ratio  chosen")
     lines = []

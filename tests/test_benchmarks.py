@@ -32,6 +32,7 @@ from benchmarks.workloads import (
     gpt_weights,
     to_message,
 )
+from tinytensor.train.parallel import cores, why_not
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = Workload("tiny", GPT(1, 2, 8, 4, 2))
@@ -285,6 +286,14 @@ def test_fitted_exponents() -> None:
     assert scaling.exponent([1, 2, 4, 8], [5, 20, 80, 320]) == pytest.approx(2.0)
     assert scaling.grown(GPT(2, 2, 32, 8, 4), "width", 2) == GPT(2, 4, 64, 8, 4)
     assert scaling.grown(GPT(2, 2, 32, 8, 4), "depth", 4) == GPT(8, 2, 32, 8, 4)
+
+
+@pytest.mark.skipif(why_not() is not None or cores() < 2, reason="several processes")
+def test_the_table_of_workers_runs() -> None:
+    printed = command("benchmarks/workers.py", "--quick")
+    for model in ("gpt  1 x 16    4 x 16        0.3 M", "lstm 1 x 32    4 x 16        0.8 M"):
+        (line,) = [line for line in printed.splitlines() if line.startswith(model)]
+        assert line.endswith(" 1"), "so little is left to one process"
 
 
 def test_the_scaling_table_runs() -> None:

@@ -154,8 +154,8 @@ def describe(trainer: Trainer) -> str:
     processes = f", {workers} processes" if workers > 1 else ""
     start = f", from step {trainer.step}" if trainer.step else ""
     return (
-        f"{config.model}: {trainer.model.num_parameters():,} parameters on {config.device}{processes}, "
-        f"{config.steps} steps of {config.batch_size * config.accumulate} blocks of "
+        f"{config.model}: {trainer.model.num_parameters():,} parameters on {config.device}"
+        f"{processes}, {config.steps} steps of {config.batch_size * config.accumulate} blocks of "
         f"{config.block_size} symbols{start}\n"
         f"data: {config.data or 'the help topics of Python'}, {len(trainer.tokenizer)} symbols, "
         f"{len(data.train):,} for training and {len(data.val):,} for validation"

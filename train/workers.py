@@ -60,7 +60,6 @@ def check(config: TrainConfig) -> None:
         )
 
 
-
 def resumed(was: int | None, changes: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
     """What a resumed run does about the number of its checkpoint, where it is given no other.
 
@@ -75,7 +74,9 @@ def resumed(was: int | None, changes: Mapping[str, Any]) -> tuple[dict[str, Any]
     """
     if was is None or was == 1 or "workers" in changes:
         return dict(changes), None
-    why = "processes share the cores of a CPU" if changes.get("device", "cpu") != "cpu" else why_not()
+    why = (
+        "processes share the cores of a CPU" if changes.get("device", "cpu") != "cpu" else why_not()
+    )
     if why is not None:
         note = f"one process instead of the checkpoint's {was}; losses differ by rounding ({why})"
         return {**changes, "workers": 1}, note

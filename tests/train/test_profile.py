@@ -55,6 +55,29 @@ def test_counts_and_products_of_a_gpt_are_exact() -> None:
     assert p.modules(merge=True)["h.*.mlp.c_fc"].forward.calls == 2 * 4
 
 
+def test_a_busy_machine_is_told_and_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A floor of 931% was seen. The products are measured between the steps, several times."""
+    asked: list[object] = []
+
+    def seconds(product: object, budget: float = 0.05) -> float:
+        asked.append(product)
+        return 9.31
+
+    monkeypatch.setattr("tinytensor.profiling.costs.seconds_alone", seconds)
+    found = profiling.measure(config("rnn"), steps=7, text=TEXT)
+    assert {asked.count(product) for product in asked} == {profiling.PARTS}
+    profiling.show(profiling.heading(found), profiling.tables(found))
+    out = capsys.readouterr().out
+    assert "3 blocks of 8 symbols in a step, in one process" in out
+    assert "their floor cannot be told, the machine was busy" in out and "%  busy" not in out
+    assert [line.split()[-1] for line in out.splitlines() if line.startswith("linear ")] == ["busy"]
+    assert out.endswith("twice as long here as at best; measure again.\n")
+    assert found.to_dict()["profile"]["ops"]["linear"]["forward"]["floor_seconds"] is None
+    assert (found.steps, found.profile.by_op["linear"].forward.calls) == (7, 7)
+
+
 def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     found = profiling.measure(config("rnn", out="here"), steps=1, text=TEXT)

@@ -1,4 +1,4 @@
-"""Validations: which part of the split they read, and what is shown of them and of the time left."""
+"""Validations: what part of the split they read, what is shown of them and of the time left."""
 
 from __future__ import annotations
 

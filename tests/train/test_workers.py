@@ -63,7 +63,9 @@ def test_the_losses_are_those_of_one_process(settings: dict[str, Any]) -> None:
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
 def test_an_interrupted_run_is_the_unbroken_one(tmp_path: Path, optimizer: str) -> None:
     """Bit for bit, dropout too: its streams are drawn from one that the checkpoint has."""
-    chosen = config(oversubscribe=True, workers=2, dropout=0.3, accumulate=2, eval_every=4, optimizer=optimizer)
+    chosen = config(
+        oversubscribe=True, workers=2, dropout=0.3, accumulate=2, eval_every=4, optimizer=optimizer
+    )
     unbroken = Trainer(chosen, TEXT, tmp_path / "unbroken")
     assert unbroken.run() is True
     broken = Trainer(chosen, TEXT, tmp_path / "broken")
@@ -171,7 +173,14 @@ def test_what_cannot_be_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_on_the_command_line(what: str, tmp_path: Path) -> None:
     """A killed process is one line; Ctrl-C, which reaches all processes, saves and leaves."""
     (tmp_path / "text.txt").write_text(TEXT)
-    given = flags(workers=3, oversubscribe=True, steps=100_000, log_every=10, checkpoint_every=5, eval_batches=1)
+    given = flags(
+        workers=3,
+        oversubscribe=True,
+        steps=100_000,
+        log_every=10,
+        checkpoint_every=5,
+        eval_batches=1,
+    )
     args = command("train", "--data", "text.txt", "--out", "run", *given)
     pipe = subprocess.PIPE
     process = subprocess.Popen(args, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe,
