@@ -184,8 +184,13 @@ def test_a_resumed_run_keeps_its_number(eight: None, tmp_path: Path) -> None:
         Trainer.resume(path, {"workers": 7}, TEXT)
 
 
-def test_a_checkpoint_from_before_there_were_workers_has_one(tmp_path: Path) -> None:
-    assert Trainer.resume(saved(tmp_path, workers=None), text=TEXT).workers == 1
+def test_a_checkpoint_from_before_there_were_workers_has_one(
+    eight: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = saved(tmp_path, workers=None)
+    monkeypatch.setattr(workers, "best", lambda *sizes: 3)
+    assert Trainer.resume(path, text=TEXT).workers == 1
+    assert Trainer.resume(path, {"workers": None}, TEXT).workers == 3
 
 
 def test_thousands_in_a_checkpoint_are_not_started(eight: None, tmp_path: Path) -> None:
