@@ -49,7 +49,7 @@ class TrainConfig:
     """All settings of a run. ``TrainConfig(model="lstm", steps=500)`` checks them.
 
     A field that is None leaves the choice to the model (its config class has the default) or, for
-    ``data`` and ``out``, to the trainer.
+    ``data``, ``out`` and ``workers``, to the trainer.
 
     Numbers may be NumPy's, or arrays and tensors without axes.
 
