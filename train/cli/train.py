@@ -41,7 +41,8 @@ def train(
             file = Path(out) if out is not None else latest()
             trainer = Trainer.resume(file, given)
             if not trainer.same_text:
-                print("note: the text is not the one of the checkpoint", file=sys.stderr)
+                reason = trainer.text_note and f"; {trainer.text_note}"
+                print(f"note: the text is not the one of the checkpoint{reason}", file=sys.stderr)
             if trainer.step >= trainer.config.steps:
                 print(f"all {trainer.config.steps} steps are done; --steps N goes on")
         else:
