@@ -209,8 +209,9 @@ class Trainer:
         self.same_text = saved.meta.get("text") == self.corpus.fingerprint
         if self.same_text:
             return
-        named = saved.meta["config"].get("data") is not None
-        note = origin_difference(saved.meta.get("origin"), self.corpus.origin, named)
+        named = saved.meta["config"].get("data")
+        same_names = self._names == (None if named is None else absolute_names(named))
+        note = origin_difference(saved.meta.get("origin"), self.corpus.origin, same_names)
         self.text_note = note
         if tokenizer is not None and self.corpus.tokenizer != tokenizer:
             difference = vocabulary_difference(self.corpus.tokenizer, tokenizer)

@@ -11,7 +11,7 @@ from typing import IO
 
 from .errors import DataError
 
-PIECE = 1 << 18  # bytes, or characters of a string, looked at in one go
+PIECE = 1 << 16  # bytes, or characters of a string, looked at in one go
 HEAD = 8192  # bytes at the start of a file by which to tell that it is no text
 
 MARK = "\ufeff"  # the byte-order mark, as a character
@@ -100,7 +100,7 @@ def text_pieces(
 
 
 def refuse_binary(head: bytes, name: str, codec: str) -> None:
-    """Raise DataError where a file's first bytes have more NULs than any text, one in twenty."""
+    """Raise DataError where a file's first bytes have more NULs than a text has, one in twenty."""
     zeros = head.count(0)
     if codec.startswith(("utf-16", "utf-32")) or zeros <= len(head) // 20:
         return
@@ -110,8 +110,8 @@ def refuse_binary(head: bytes, name: str, codec: str) -> None:
         order = "le" if odd > zeros - odd else "be"
         hint = f"; if it is UTF-16 without a byte-order mark, --encoding utf-16-{order} reads it"
     raise DataError(
-        f"data: {name} is not text in this encoding: {zeros:,} of its first {len(head):,} bytes "
-        f"are NUL, as in a binary file{hint}"
+        f"data: {name} is not text: {zeros:,} of its first {len(head):,} bytes are NUL"
+        f"{hint or ', as in a binary file'}"
     )
 
 

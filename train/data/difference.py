@@ -23,36 +23,39 @@ def vocabulary_difference(text: CharTokenizer, saved: CharTokenizer) -> str:
     )
 
 
-def origin_difference(saved: object, now: str, named: bool = True) -> str:
-    """Why a text may differ from a checkpoint's and what to do, where their origins tell, or "".
+def origin_difference(saved: object, now: str, same_names: bool) -> str:
+    """Why a text is not a checkpoint's, and what to do about it, where that can be told; else "".
 
     Args:
-        saved: a checkpoint's :attr:`Corpus.origin`; anything, None in old ones.
+        saved: the checkpoint's :attr:`Corpus.origin`: anything, as it is from a file; None in those
+            of older versions.
         now: that of the text read now.
-        named: whether the checkpoint's settings name files.
+        same_names: whether the files named are those of the checkpoint (none, in both, count).
     """
-    was = saved if isinstance(saved, str) else None
-    here = _python(now)
-    if was == now and here is None:
-        return "the files have changed since" if now == "files" else ""
-    if here is not None and was is None and not named:
+    there, here = _python(saved), _python(now)
+    if there is not None and here is not None and there != here:
         return (
-            f"this Python {here} has help topics of its own, and the checkpoint does not say whose "
-            "it was trained on: try the Python that made it"
+            f"the checkpoint was trained on the help topics of Python {there}, which are not those "
+            f"of Python {here}: go on with Python {there}; a new run on files (--data) would not "
+            "depend on it"
         )
-    there = _python(was)
-    if here is not None and there is not None and here != there:
+    if there is not None and here is None:
+        return f"the checkpoint was trained on the help topics of Python {there}"
+    if saved == "text" and now != "text":
+        return "the checkpoint was trained on a string: give the same to Trainer.resume"
+    if saved is None and here is not None and same_names:
         return (
-            f"the checkpoint was trained on the help topics of Python {there}, and those of "
-            f"Python {here} differ: go on with Python {there}, or train on files (--data), which "
-            "are the same everywhere"
+            "the checkpoint does not say what it was trained on: the help topics of another Python "
+            f"than this one ({here}), or a string"
         )
-    if was == "text" and now != "text":
-        return "the checkpoint was trained on a string: give Trainer.resume the same as text"
+    if now == "files" and same_names and saved in (None, "files"):
+        return "the files have changed since"
     return ""
 
 
-def _python(origin: str | None) -> str | None:
-    """The version in "python 3.11.7"."""
-    match = re.fullmatch(r"python (\d{1,3}(?:\.\d{1,3}){1,2}[\w+]{0,20})", origin or "")
-    return match[1] if match else None
+def _python(origin: object) -> str | None:
+    """The version in "python 3.11.7", where it is one."""
+    if not isinstance(origin, str):
+        return None
+    match = re.fullmatch(r"python (\d{1,3}\.\d{1,3}\.\d{1,3}[\w+]{0,20})", origin, re.ASCII)
+    return match and match[1]
