@@ -201,6 +201,9 @@ def test_standard_input_is_a_file_like_others(books: Path, through: str) -> None
     with open("in.txt", "rb") as file:
         given = {"input": file.read()} if through == "pipe" else {"stdin": file}
         done = subprocess.run(
-            [sys.executable, "-c", code], env=environment(), capture_output=True, **given  # type: ignore[call-overload]
+            [sys.executable, "-c", code],
+            env=environment(),
+            capture_output=True,
+            **given,  # type: ignore[call-overload]
         )
     assert done.stdout == b"from standard input\n", done.stderr

@@ -29,17 +29,25 @@ def python(patch: pytest.MonkeyPatch, version: str, text: str) -> None:
 def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run on the help topics of Python 3.11.7."""
     python(monkeypatch, "3.11.7", OLD)
-    trainer = Trainer(config(steps=2), folder=tmp_path / "run")
+    trainer = saved(tmp_path / "run")
     assert trainer.corpus.describe() == "the help topics of Python"
-    trainer.run()
     return tmp_path / "run"
+
+
+def saved(folder: Path, text: str | None = None, **settings: Any) -> Trainer:
+    """A run that has saved its checkpoint after a step."""
+    trainer = Trainer(config(steps=2, **settings), text, folder)
+    trainer.train_step()
+    folder.mkdir()
+    trainer.save()
+    return trainer
 
 
 def edit(folder: Path, **meta: Any) -> None:
     """Change a checkpoint's meta."""
-    saved = files.load(folder / files.NAME)
-    saved.meta.update(meta)
-    files.save(folder / files.NAME, saved)
+    content = files.load(folder / files.NAME)
+    content.meta.update(meta)
+    files.save(folder / files.NAME, content)
 
 
 def test_the_corpus_of_another_python_is_named(
@@ -94,7 +102,7 @@ def test_files_and_strings_are_told_apart(tmp_path: Path) -> None:
     book, other = tmp_path / "book.txt", tmp_path / "other.txt"
     book.write_text(OLD)
     other.write_text(OLD * 2)
-    Trainer(config(steps=2, data=str(book)), folder=tmp_path / "run").run()
+    saved(tmp_path / "run", data=str(book))
     assert Trainer.resume(tmp_path / "run").same_text
     assert Trainer.resume(tmp_path / "run", {"data": str(other)}).text_note == ""
     book.write_text(OLD + "help")
@@ -103,7 +111,7 @@ def test_files_and_strings_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not in the checkpoint: .*; the files have changed since$"):
         Trainer.resume(tmp_path / "run")
 
-    Trainer(config(steps=2), OLD, tmp_path / "given").run()
+    saved(tmp_path / "given", OLD)
     assert Trainer.resume(tmp_path / "given", text=OLD).same_text
     with pytest.raises(DataError, match="was trained on a string: give the same to Trainer.resume"):
         Trainer.resume(tmp_path / "given")
@@ -115,7 +123,7 @@ def test_a_run_is_resumed_in_another_folder(
     monkeypatch.chdir(tmp_path)
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(OLD)
-    Trainer(config(steps=2, data="*.txt"), folder=tmp_path / "run").run()
+    saved(tmp_path / "run", data="*.txt")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     trainer = Trainer.resume(tmp_path / "run")

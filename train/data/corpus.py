@@ -22,7 +22,7 @@ from .errors import DataError
 from .files import Names, find_files, open_file
 from .storage import keep_ids
 from .text import Fingerprint, default_corpus
-from .tokenizer import CharTokenizer, codes
+from .tokenizer import Characters, CharTokenizer
 
 
 class Survey(NamedTuple):
@@ -57,16 +57,15 @@ class Corpus(ABC):
     @cached_property
     def _survey(self) -> Survey:
         """The first reading."""
-        seen = np.zeros(0x110000, dtype=bool)
-        length, mark = 0, Fingerprint()
+        length, characters, mark = 0, Characters(), Fingerprint()
         with closing(self.pieces()) as pieces:
             for piece in pieces:
-                seen[codes(piece)] = True
                 length += len(piece)
+                characters.update(piece)
                 mark.update(piece)
         if not length:
             raise DataError(f"data: {self._empty}")
-        return Survey("".join(map(chr, np.flatnonzero(seen))), length, mark.value)
+        return Survey(characters.symbols, length, mark.value)
 
     @cached_property
     def tokenizer(self) -> CharTokenizer:
@@ -122,9 +121,14 @@ class TextString(Corpus):
     Args:
         text: the string.
         python: the version of Python whose help topics it is, where it is those.
+
+    Raises:
+        DataError: it is no string.
     """
 
     def __init__(self, text: str, python: str | None = None):
+        if not isinstance(text, str):
+            raise DataError(f"text: expected a string, got a {type(text).__name__}")
         self._text = text
         self.origin = "text" if python is None else f"python {python}"
 

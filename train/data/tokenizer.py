@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,12 @@ class CharTokenizer:
     @classmethod
     def from_text(cls, text: str) -> CharTokenizer:
         """The tokenizer whose vocabulary is the characters of ``text``."""
-        return cls(text)
+        if not isinstance(text, str):
+            raise ValueError(f"text: expected a string, got {text!r}")
+        found = Characters()
+        for start in range(0, len(text), PIECE):
+            found.update(text[start : start + PIECE])
+        return cls(found.symbols)
 
     @property
     def vocab_size(self) -> int:
@@ -108,6 +114,22 @@ class CharTokenizer:
             _text(self._codes[array[start : start + PIECE]])
             for start in range(0, array.size, PIECE)
         )
+
+
+class Characters:
+    """The different characters of a text that comes in pieces."""
+
+    def __init__(self) -> None:
+        self._seen = np.zeros(sys.maxunicode + 1, dtype=bool)
+
+    def update(self, piece: str) -> None:
+        """The next part of the text."""
+        self._seen[codes(piece)] = True
+
+    @property
+    def symbols(self) -> str:
+        """The characters so far, sorted."""
+        return "".join(map(chr, np.flatnonzero(self._seen)))
 
 
 def codes(text: str) -> np.ndarray:
