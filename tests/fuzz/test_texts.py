@@ -50,7 +50,8 @@ ENCODINGS = [
 ]  # fmt: skip
 MARKS = [codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE]
 PARTS = ["\0", "\ufeff", "\r", "\n", "\r\n", "\x85", "\u2028", "\x1b[31m", "\u202e", "a", "é",
-         "語", "\ud800", "\udfff", "\U0001f600", "\U0010ffff", "\x7f", "\x1a", "+", "~{", "\\"]  # fmt: skip
+         "語", "\ud800", "\udfff", "\U0001f600", "\U0010ffff", "\x7f", "\x1a", "+", "~{",
+         "\\"]  # fmt: skip
 characters = st.characters(exclude_categories=())
 strings = st.lists(st.sampled_from(PARTS) | st.text(characters, max_size=4), max_size=30)
 texts = st.builds("".join, strings) | st.text(characters, max_size=40)

@@ -102,6 +102,7 @@ def test_a_line_says_how_many_files_and_how_large(books: Path) -> None:
         ("a\0*", "no file matches a\0*"),
         ("a.txt/b", "cannot read a.txt/b: Not a directory"),
         ("x" * 300, "File name too long"),
+        ("/dev/fd/987", "; it was a pipe, which is there only once: name a file"),
         ("data/empty.txt", "data/empty.txt is empty"),
         (["data/empty.txt", "empty*"], "all 2 files are empty"),
     ],

@@ -132,7 +132,9 @@ def open_file(path: str | Path) -> tuple[IO[bytes], bool]:
         if isinstance(error, DataError):
             raise
         reason = getattr(error, "strerror", None) or error
-        raise DataError(f"data: cannot read {path}: {reason}") from None
+        gone = isinstance(error, FileNotFoundError) and str(path).startswith("/dev/fd/")
+        hint = "; it was a pipe, which is there only once: name a file" if gone else ""
+        raise DataError(f"data: cannot read {path}: {reason}{hint}") from None
 
 
 def _copy(file: IO[bytes], name: str) -> IO[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -42,8 +43,7 @@ class TokenStream:
         val_fraction: float = 0.1,
         rng: Generator | None = None,
     ):
-        in_file = isinstance(ids, np.memmap)
-        stream = ids if in_file else np.asarray(ids)
+        stream = ids if isinstance(ids, np.memmap) else np.asarray(ids)
         if not stream.size:
             stream = stream.astype(np.int64)
         if stream.ndim != 1:
@@ -58,7 +58,7 @@ class TokenStream:
         self.block_size = block_size
         self.rng = generator("data") if rng is None else rng
         self.train, self.val = stream[:cut], stream[cut:]
-        self._file = stream.base if in_file and stream.mode == "r" else None
+        self._file: Any = ids.base if isinstance(ids, np.memmap) and ids.mode == "r" else None
         self._taken = 0
         for name, part in (("training", self.train), ("validation", self.val)):
             if len(part) <= block_size:
