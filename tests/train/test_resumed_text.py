@@ -86,6 +86,9 @@ def test_the_same_text_in_another_python_is_no_matter(
     python(monkeypatch, "3.12.1", OLD)
     trainer = Trainer.resume(trained)
     assert trainer.same_text and trainer.text_note == ""
+    python(monkeypatch, "3.11.7", OLD + "help")  # as a distribution may have changed it
+    trainer = Trainer.resume(trained)
+    assert not trainer.same_text and trainer.text_note == ""
 
 
 @pytest.mark.parametrize("origin", [3, [], {}, "python", "python \x1b[31m", "python 3.1.1\n", ""])
