@@ -7,7 +7,16 @@ from . import data, optim, schedule
 from .checkpoint import Checkpoint, CheckpointError
 from .clip import clip_grad_norm, clip_grad_value
 from .config import ConfigError, TrainConfig
-from .data import CharTokenizer, DataError, TokenStream, default_corpus, load_text
+from .data import (
+    CharTokenizer,
+    Corpus,
+    DataError,
+    TextFiles,
+    TextString,
+    TokenStream,
+    default_corpus,
+    load_text,
+)
 from .optim import SGD, Adam, AdamW, param_groups
 from .optimizer import Optimizer
 from .other_names import OF_TRAIN
@@ -24,6 +33,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointError",
     "ConfigError",
+    "Corpus",
     "CosineWarmup",
     "DataError",
     "DataParallel",
@@ -33,6 +43,8 @@ __all__ = [
     "SGD",
     "Schedule",
     "StepDecay",
+    "TextFiles",
+    "TextString",
     "TokenStream",
     "TrainConfig",
     "Trainer",

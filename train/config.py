@@ -57,7 +57,10 @@ class TrainConfig:
         ConfigError: a value of the wrong type or out of range, or values that do not go together.
     """
 
-    data: str | None = setting(None, "Text file in UTF-8 (default: the help topics of Python)")
+    data: str | None = setting(
+        None, "Text: files, folders, patterns (default: the help topics of Python)"
+    )
+    encoding: str = setting("utf-8", "Encoding of the text's files")
     out: str | None = setting(None, "Folder of the run (default: runs/MODEL, or the next free one)")
     model: str = setting("gpt", "gpt, lstm or rnn")
 

@@ -157,7 +157,7 @@ def describe(trainer: Trainer) -> str:
         f"{config.model}: {trainer.model.num_parameters():,} parameters on {config.device}"
         f"{processes}, {config.steps} steps of {config.batch_size * config.accumulate} blocks of "
         f"{config.block_size} symbols{start}\n"
-        f"data: {config.data or 'the help topics of Python'}, {len(trainer.tokenizer)} symbols, "
+        f"data: {trainer.corpus.describe()}, {len(trainer.tokenizer)} symbols, "
         f"{len(data.train):,} for training and {len(data.val):,} for validation"
     )
 

@@ -21,7 +21,9 @@ from ..models import build
 from .checkpoint import NAME, Checkpoint, CheckpointError, load, locate, remove_leftovers, save
 from .clip import clip_grad_norm
 from .config import MODEL_FIELDS, ConfigError, TrainConfig
-from .data import CharTokenizer, DataError, TokenStream, default_corpus, fingerprint, load_text
+from .data import CharTokenizer, Corpus, DataError, TextFiles, TextString, TokenStream, help_topics
+from .data.difference import origin_difference, vocabulary_difference
+from .data.files import absolute_names
 from .history import History, Log
 from .optim import SGD, AdamW, param_groups
 from .optimizer import Optimizer
@@ -75,7 +77,7 @@ class Trainer:
         report: Report | None = None,
     ):
         check(config)
-        self._setup(config, text, folder, report, None)
+        self._setup(config, text, folder, report)
         random.manual_seed(config.seed)
         try:
             self.model = build(
@@ -91,22 +93,26 @@ class Trainer:
         text: str | None,
         folder: str | Path | None,
         report: Report | None,
-        tokenizer: CharTokenizer | None,
+        saved: Checkpoint | None = None,
+        tokenizer: CharTokenizer | None = None,
     ) -> None:
-        """All that comes before the model. A given tokenizer must fit the text."""
+        """All that comes before the model. A checkpoint's tokenizer must fit the text."""
         if config.device == "cuda" and cuda.why_not():
             raise ConfigError(cuda.why_not())
-        if text is None:
-            text = load_text(config.data) if config.data else default_corpus()
-        if not text:
-            raise DataError("data: the text is empty")
-        own = CharTokenizer.from_text(text)
-        if tokenizer is not None and own != tokenizer:
-            raise DataError(f"data: {vocabulary_difference(own, tokenizer)}")
+        self.corpus: Corpus
+        self._names = None if config.data is None else absolute_names(config.data)
+        if text is not None:
+            self.corpus = TextString(text)
+        elif config.data is not None:
+            self.corpus = TextFiles(config.data, config.encoding)
+        else:
+            self.corpus = help_topics()
+        own = self.corpus.tokenizer
+        if saved is not None:
+            self._compare(saved, tokenizer)
         self.config = config
         self.tokenizer = own
-        self.text_hash = fingerprint(text)
-        self.data = TokenStream(own.encode(text), config.block_size)
+        self.data = TokenStream(self.corpus.ids(), config.block_size)
         chosen = config.out if folder is None else folder
         self.folder = None if chosen is None else Path(chosen)
         self.report = Report() if report is None else report
@@ -189,7 +195,7 @@ class Trainer:
         model, tokenizer = restore_model(saved, file)
         trainer = cls.__new__(cls)
         folder = file.parent
-        trainer._setup(config, text, folder, report, tokenizer)
+        trainer._setup(config, text, folder, report, saved, tokenizer)
         trainer.model = model
         trainer._finish()
         settings = [dict(group) for group in trainer.optimizer.param_groups]
@@ -200,7 +206,6 @@ class Trainer:
         for group, own in zip(trainer.optimizer.param_groups, settings, strict=True):
             group.update(own)  # settings are the config's, which a flag may have changed
         trainer.workers_note = note
-        trainer.same_text = saved.meta.get("text") == trainer.text_hash
         trainer.step, trainer.history = step, history
         random.set_state(states)
         return trainer
@@ -209,6 +214,21 @@ class Trainer:
     same_text: bool = True
     #: what a resumed run does about its number of processes, where that is worth a word
     workers_note: str | None = None
+    #: then: what is known of the reason, or ""
+    text_note: str = ""
+
+    def _compare(self, saved: Checkpoint, tokenizer: CharTokenizer | None) -> None:
+        """Compare the text with a checkpoint's; DataError where the characters differ."""
+        self.same_text = saved.meta.get("text") == self.corpus.fingerprint
+        if self.same_text:
+            return
+        named = saved.meta["config"].get("data")
+        same_names = self._names == (None if named is None else absolute_names(named))
+        note = origin_difference(saved.meta.get("origin"), self.corpus.origin, same_names)
+        self.text_note = note
+        if tokenizer is not None and self.corpus.tokenizer != tokenizer:
+            difference = vocabulary_difference(self.corpus.tokenizer, tokenizer)
+            raise DataError(f"data: {difference}{note and f'; {note}'}")
 
     # ---- the loop ------------------------------------------------------------------------------
 
@@ -405,8 +425,8 @@ class Trainer:
     def checkpoint(self) -> Checkpoint:
         """The state of the run: host arrays and plain values, all copies."""
         config = self.config.to_dict()
-        if self.config.data is not None:
-            config["data"] = str(Path(self.config.data).absolute())
+        if self._names is not None:
+            config["data"] = self._names[0] if len(self._names) == 1 else list(self._names)
         return Checkpoint(
             weights=self.model.state_dict(),
             optimizer=self.optimizer.state_dict(),
@@ -417,7 +437,8 @@ class Trainer:
                 "symbols": self.tokenizer.symbols,
                 "step": self.step,
                 "random": random.state(),
-                "text": self.text_hash,
+                "text": self.corpus.fingerprint,
+                "origin": self.corpus.origin,
             },
         )
 
@@ -444,19 +465,3 @@ class Trainer:
         length = self.config.sample_length if length is None else length
         rng = Generator(self.config.seed)
         return sample_text(self.model, self.tokenizer, prompt, length, rng=rng)
-
-
-def vocabulary_difference(text: CharTokenizer, saved: CharTokenizer) -> str:
-    """A line that says how a text's characters differ from a checkpoint's."""
-    parts = []
-    for what, characters in (
-        ("not in the checkpoint", sorted(set(text.symbols) - set(saved.symbols))),
-        ("not in the text", sorted(set(saved.symbols) - set(text.symbols))),
-    ):
-        if characters:
-            more = f" and {len(characters) - 8} more" if len(characters) > 8 else ""
-            parts.append(f"{what}: {', '.join(map(repr, characters[:8]))}{more}")
-    return (
-        f"the text has {len(text)} different characters, the checkpoint {len(saved)}; "
-        + "; ".join(parts)
-    )

@@ -33,7 +33,7 @@ def flags(model: str = "gpt", **settings: Any) -> list[str]:
     return [
         part
         for name, value in config(model, **settings).to_dict().items()
-        if value is not None and name not in ("data", "out")
+        if value is not None and name not in ("data", "out", "encoding")
         for part in (
             [f"--{'' if value else 'no-'}{name.replace('_', '-')}"]
             if isinstance(value, bool)

@@ -121,7 +121,7 @@ def test_flags_win_over_the_file_and_the_file_over_defaults(folder: Path) -> Non
 
 BAD: dict[str, tuple[list[str], str]] = {
     "no such file": (["train", "--data", "none.txt"], "cannot read none.txt: No such file"),
-    "a folder": (["train", "--data", "."], "cannot read .: Is a directory"),
+    "a folder": (["train", "--data", "void"], "the folder void has no files"),
     "an empty file": (["train", "--data", "empty.txt"], "empty.txt is empty"),
     "not UTF-8": (["train", "--data", "latin.txt"], "latin.txt is not UTF-8"),
     "shorter than a block": (["train", "--data", "short.txt"], "training split is too short for a "
@@ -162,6 +162,7 @@ def refuse(done: subprocess.CompletedProcess[str], text: str) -> None:
 def test_bad_input_is_one_clear_line(case: str, folder: Path) -> None:
     (folder / "empty.txt").write_bytes(b"")
     (folder / "empty.txt.toml").write_text("steps = ")
+    (folder / "void").mkdir(exist_ok=True)
     (folder / "latin.txt").write_bytes(b"caf\xe9" * 100)
     (folder / "short.txt").write_text("abcdefghij" * 5)
     args, text = BAD[case]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PHASES = ("batch", "forward", "backward", "clip", "optimiser")
 #: the settings of a run that change what a step costs
 SETTINGS = (
-    "data", "n_layer", "n_head", "n_embd", "n_hidden", "block_size", "dropout", "bias",
+    "data", "encoding", "n_layer", "n_head", "n_embd", "n_hidden", "block_size", "dropout", "bias",
     "tie_weights", "batch_size", "optimizer", "clip", "seed", "device",
 )  # fmt: skip
 #: the steps with the profile come in so many parts, between which the products alone are measured

@@ -43,7 +43,8 @@ def train(
             with Waiting("reading the checkpoint and the text", sys.stdout):
                 trainer = Trainer.resume(file, given)
             if not trainer.same_text:
-                print("note: the text is not the one of the checkpoint", file=sys.stderr)
+                reason = trainer.text_note and f"; {trainer.text_note}"
+                print(f"note: the text is not the one of the checkpoint{reason}", file=sys.stderr)
             if trainer.workers_note:
                 print(f"note: {trainer.workers_note}", file=sys.stderr)
             if trainer.step >= trainer.config.steps:

@@ -1,14 +1,20 @@
 """Text as integers: reading it, its characters as symbols, and blocks of it for training."""
 
+from .corpus import Corpus, TextFiles, TextString, help_topics
+from .errors import DataError
 from .stream import TokenStream
-from .text import DataError, default_corpus, fingerprint, load_text
+from .text import default_corpus, fingerprint, load_text
 from .tokenizer import CharTokenizer
 
 __all__ = [
     "CharTokenizer",
+    "Corpus",
     "DataError",
+    "TextFiles",
+    "TextString",
     "TokenStream",
     "default_corpus",
     "fingerprint",
+    "help_topics",
     "load_text",
 ]

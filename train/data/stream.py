@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from ...random import Generator, generator
-from .text import DataError
+from .errors import DataError
+
+FAULT = 128 << 10  # bytes of a file that a block may bring into memory, by reading ahead
+RESIDENT = 64 << 20  # bytes of a file, read by then, that are let go
 
 
 class TokenStream:
@@ -17,16 +22,18 @@ class TokenStream:
     so a part of L ids has ``L - block_size`` of them, at starts 0 .. L - block_size - 1.
 
     Args:
-        ids: 1-D integers.
+        ids: 1-D integers. An array is not copied; one in a file (:class:`numpy.memmap`) is read
+            from there block by block, and may be larger than memory.
         block_size: symbols in a block.
         val_fraction: the last part of the stream, kept for validation.
         rng: the source of random blocks; the generator named "data" if None.
 
     Attributes:
-        train, val: int64 arrays, the two parts.
+        train, val: the two parts, arrays of the type of ``ids``.
 
     Raises:
         DataError: a part is shorter than block_size + 1; the message names it and all lengths.
+        TypeError: ids are not integers.
     """
 
     def __init__(
@@ -36,9 +43,13 @@ class TokenStream:
         val_fraction: float = 0.1,
         rng: Generator | None = None,
     ):
-        stream = np.asarray(ids, dtype=np.int64)
+        stream = ids if isinstance(ids, np.memmap) else np.asarray(ids)
+        if not stream.size:
+            stream = stream.astype(np.int64)
         if stream.ndim != 1:
             raise ValueError(f"ids: expected one axis, got shape {stream.shape}")
+        if stream.dtype.kind not in "iu":
+            raise TypeError(f"ids: expected integers, got dtype {stream.dtype}")
         if block_size < 1:
             raise ValueError(f"block_size: expected an integer >= 1, got {block_size!r}")
         if not 0.0 < val_fraction < 1.0:
@@ -47,6 +58,8 @@ class TokenStream:
         self.block_size = block_size
         self.rng = generator("data") if rng is None else rng
         self.train, self.val = stream[:cut], stream[cut:]
+        self._file: Any = ids.base if isinstance(ids, np.memmap) and ids.mode == "r" else None
+        self._taken = 0
         for name, part in (("training", self.train), ("validation", self.val)):
             if len(part) <= block_size:
                 raise DataError(
@@ -63,7 +76,7 @@ class TokenStream:
         """Random training blocks: x and y, int64 (batch_size, block_size)."""
         starts = self.rng.integers(0, self.windows("train"), (batch_size,))
         index = starts[:, None] + np.arange(self.block_size)
-        return self.train[index], self.train[index + 1]
+        return self._taken_out(self.train[index]), self._taken_out(self.train[index + 1])
 
     def batches(self, split: str, batch_size: int) -> int:
         """How many batches :meth:`blocks` makes of a whole split."""
@@ -95,9 +108,24 @@ class TokenStream:
             end = min(start + batch_size * size, count * size)
             if start < end:
                 shape = (-1, size)
-                yield part[start:end].reshape(shape), part[start + 1 : end + 1].reshape(shape)
+                x, y = part[start:end].reshape(shape), part[start + 1 : end + 1].reshape(shape)
             else:
-                yield part[None, start:-1], part[None, start + 1 :]
+                x, y = part[None, start:-1], part[None, start + 1 :]
+            yield self._taken_out(x), self._taken_out(y)
+
+    def _taken_out(self, ids: np.ndarray) -> np.ndarray:
+        """Blocks as int64, in memory of their own.
+
+        Pages of a file that were read stay in the process's memory until it is short, so that it
+        would look as if the whole file was needed; they are let go now and then.
+        """
+        blocks = np.array(ids, dtype=np.int64, subok=False)
+        if isinstance(self._file, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self._taken += len(blocks)
+            if self._taken * (FAULT + blocks.shape[-1]) > RESIDENT:
+                self._file.madvise(mmap.MADV_DONTNEED)
+                self._taken = 0
+        return blocks
 
     def _part(self, split: str) -> np.ndarray:
         if split not in ("train", "val"):

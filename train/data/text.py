@@ -1,19 +1,20 @@
-"""Texts: reading files, and the text that ships with Python."""
+"""Texts: one file as a string, and the text that ships with Python."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
 
-
-class DataError(ValueError):
-    """A text or dataset that cannot be used; the message says why in one line."""
+from .decoding import text_pieces
+from .errors import DataError
+from .files import open_file
 
 
 def default_corpus() -> str:
     """The help topics of the running Python (``pydoc_data.topics``), joined in sorted order.
 
-    About 450,000 characters of technical English that every full Python installation carries.
+    About 450,000 characters of technical English that every full Python installation carries. Each
+    version of Python has its own.
 
     Raises:
         DataError: this installation was stripped of them.
@@ -27,26 +28,45 @@ def default_corpus() -> str:
     return "\n".join(topics[name] for name in sorted(topics))
 
 
-def load_text(path: str | Path) -> str:
-    """A text file in UTF-8 (with or without a byte-order mark); line ends become ``\\n``.
+def load_text(path: str | Path, encoding: str = "utf-8") -> str:
+    """The text of one file, without a byte-order mark; line ends become ``\\n``.
+
+    For several files, and for files larger than memory, there is :class:`TextFiles`.
+
+    Args:
+        path: the file; a pipe will do.
+        encoding: any text encoding that Python knows.
 
     Raises:
-        DataError: it cannot be read, is empty, or is not UTF-8; the message names the file.
+        DataError: it cannot be read, is empty, or is not in this encoding; the message names the
+            file. Or no such encoding is known.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"data: {path} is not UTF-8 text (byte {error.start}: {error.reason})"
-        ) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(f"data: cannot read {path}: {reason}") from None
+    file, _ = open_file(path)
+    with file:
+        text = "".join(text_pieces(file, str(path), encoding))
     if not text:
         raise DataError(f"data: {path} is empty")
     return text
 
 
+class Fingerprint:
+    """A short hash by which to tell two texts apart, of a text that comes in pieces."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def update(self, piece: str) -> None:
+        """The next part of the text; how it is cut does not matter."""
+        self._hash.update(piece.encode("utf-8", "surrogatepass"))
+
+    @property
+    def value(self) -> str:
+        """16 hexadecimal digits."""
+        return self._hash.hexdigest()[:16]
+
+
 def fingerprint(text: str) -> str:
-    """A short hash by which to tell two texts apart."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    """The :class:`Fingerprint` of a whole text."""
+    mark = Fingerprint()
+    mark.update(text)
+    return mark.value
