@@ -19,17 +19,19 @@ from typing import Any
 from .. import Generator, cuda, no_grad, random
 from ..models import build
 from ..nn import evaluating
-from .checkpoint import NAME, Checkpoint, CheckpointError, load, locate, remove_leftovers, save
+from .checkpoint import NAME, Checkpoint, CheckpointError, remove_leftovers, save
 from .clip import clip_grad_norm
 from .config import MODEL_FIELDS, ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, fingerprint, load_text
 from .history import History, Log
+from .memory import check_run
 from .optim import SGD, AdamW, param_groups
 from .optimizer import Optimizer
 from .parallel import DataParallel, WorkerError, why_not
 from .plot import plot_losses
 from .progress import Report
-from .sample import restore_model, sample_text
+from .restore import restore, shortened
+from .sample import sample_text
 from .signals import Stop
 
 PICTURE = "loss.png"
@@ -99,6 +101,7 @@ class Trainer:
         if not text:
             raise DataError("data: the text is empty")
         own = CharTokenizer.from_text(text)
+        check_run(config, len(own))
         if tokenizer is not None and own != tokenizer:
             raise DataError(f"data: {vocabulary_difference(own, tokenizer)}")
         self.config = config
@@ -150,20 +153,9 @@ class Trainer:
             ConfigError: a change that cannot be.
             DataError: the text has another vocabulary.
         """
-        file = locate(path)
-        saved = load(file)
+        saved = restore(path)
+        config, step = saved.config, saved.step
         changes = dict(changes or {})
-        try:
-            config = TrainConfig.from_dict(saved.meta["config"])
-            step, states = saved.meta["step"], saved.meta["random"]
-            if type(step) is not int or step < 0:
-                raise ValueError(f"step: expected a count, got {step!r}")
-            for name, state in states.items():
-                random.generator(name)
-                Generator(0).set_state(state)
-            history = History.from_arrays(saved.history, step)
-        except (ConfigError, KeyError, ValueError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"checkpoint: {file} has damaged settings ({error})") from None
         for name in ("model", "optimizer", *MODEL_FIELDS):
             if name in changes and changes[name] != getattr(config, name):
                 was = getattr(config, name)
@@ -176,22 +168,21 @@ class Trainer:
                 f"steps: the checkpoint has done {step}; expected at least that, got "
                 f"{changes['steps']}"
             )
-        model, tokenizer = restore_model(saved, file)
         trainer = cls.__new__(cls)
-        folder = file.parent
-        trainer._setup(config.merged(changes), text, folder, report, tokenizer)
-        trainer.model = model
+        folder = saved.file.parent
+        trainer._setup(config.merged(changes), text, folder, report, saved.tokenizer)
+        trainer.model = saved.model
         trainer._finish()
         settings = [dict(group) for group in trainer.optimizer.param_groups]
         try:
             trainer.optimizer.load_state_dict(saved.optimizer)
         except ValueError as error:
-            raise CheckpointError(f"checkpoint: {file}: {error}") from None
+            raise CheckpointError(f"checkpoint: {saved.file}: {shortened(str(error))}") from None
         for group, own in zip(trainer.optimizer.param_groups, settings, strict=True):
             group.update(own)  # settings are the config's, which a flag may have changed
-        trainer.same_text = saved.meta.get("text") == trainer.text_hash
-        trainer.step, trainer.history = step, history
-        random.set_state(states)
+        trainer.same_text = saved.text == trainer.text_hash
+        trainer.step, trainer.history = step, saved.history
+        random.set_state(saved.random)
         return trainer
 
     #: False where a resumed run reads another text than before, with the same vocabulary
