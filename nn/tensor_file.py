@@ -45,7 +45,7 @@ class FormatError(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One array of a file: its dtype as the format calls it, and bytes start .. stop of the data."""
+    """One array of a file: its dtype in the format's words, and where it is in the data (bytes)."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -182,7 +182,9 @@ def encode(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> byt
     content[:front] = len(text).to_bytes(8, "little") + text
     for array, start in places:
         if array.size:
-            target = np.frombuffer(content, array.dtype.newbyteorder("<"), array.size, front + start)
+            target = np.frombuffer(
+                content, array.dtype.newbyteorder("<"), array.size, front + start
+            )
             target.reshape(array.shape)[...] = array
     return content
 

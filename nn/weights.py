@@ -13,6 +13,7 @@ from .module import Module
 from .state import check_state, host_array
 from .tensor_file import DTYPES, FormatError, open_file, read_arrays, read_header
 
+
 def save_weights(model: Module | Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Write a module's state dict to a safetensors file; :func:`load_weights` reads it.
 

@@ -56,14 +56,14 @@ def check_memory(model: ModelConfig, batch_size: int, states: int = 0) -> None:
         return
     sizes = [name for name in ("n_layer", "n_embd", "n_hidden") if hasattr(model, name)]
     advice = []
-    if fixed * 2 > there:
+    if fixed >= there // 2:
         advice.append(f"{', '.join(sizes[:-1])} or {sizes[-1]}")
-    if moving * 2 > there:
+    if moving >= there // 2:
         advice.append("batch_size or block_size")
     raise ConfigError(
-        f"memory: {parameters:,} parameters need at least {readable(fixed)}, a batch of "
-        f"{batch_size:,} blocks of {model.block_size:,} symbols {readable(moving)}; this machine "
-        f"has {readable(there)}; lower {' and '.join(advice) or 'both'}"
+        f"memory: {parameters:,} parameters need at least {readable(fixed)}, batches of "
+        f"{batch_size:,} x {model.block_size:,} symbols {readable(moving)}; this machine has "
+        f"{readable(there)}; lower {' and '.join(advice)}"
     )
 
 

@@ -102,9 +102,7 @@ def _restore(saved: Checkpoint, file: Path) -> Restored:
         model.load_state_dict(saved.weights)
     if "\n" in tokenizer:
         model.start_id = int(tokenizer.encode("\n")[0])
-    return Restored(
-        file, model, tokenizer, config, step, history, states, saved.optimizer, text
-    )
+    return Restored(file, model, tokenizer, config, step, history, states, saved.optimizer, text)
 
 
 def _tokenizer(symbols: Any) -> CharTokenizer:

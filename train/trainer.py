@@ -177,7 +177,9 @@ class Trainer:
         try:
             trainer.optimizer.load_state_dict(saved.optimizer)
         except ValueError as error:
-            raise CheckpointError(f"checkpoint: {saved.file}: {shortened(str(error))}") from None
+            raise CheckpointError(
+                f"checkpoint: {saved.file}: optimizer: {shortened(str(error))}"
+            ) from None
         for group, own in zip(trainer.optimizer.param_groups, settings, strict=True):
             group.update(own)  # settings are the config's, which a flag may have changed
         trainer.same_text = saved.text == trainer.text_hash
