@@ -70,7 +70,10 @@ class GPTConfig(ModelConfig):
     def shapes_outside(self) -> tuple[Shapes, Shapes]:
         """See :class:`ModelConfig`; the head's weight is the embedding's."""
         width = self.n_embd
-        before = {"wte.weight": (self.vocab_size, width), "wpe.weight": (self.block_size, width)}
+        before: Shapes = {
+            "wte.weight": (self.vocab_size, width),
+            "wpe.weight": (self.block_size, width),
+        }
         return before, self._linear_or_norm("ln_f", width)
 
     def shapes_of_layer(self, layer: int) -> Shapes:

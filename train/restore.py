@@ -18,7 +18,7 @@ import numpy as np
 from .. import Generator, random
 from ..models import MODELS, LanguageModel, ModelConfig
 from .checkpoint import Checkpoint, CheckpointError, load, locate
-from .config import TrainConfig
+from .config import MODEL_FIELDS, TrainConfig
 from .data import CharTokenizer
 from .history import History
 
@@ -40,7 +40,7 @@ class Restored:
         step: how many steps it had done.
         history: its losses.
         random: states of the named generators, for :func:`tinytensor.random.set_state`.
-        optimizer: the optimiser's state dict. Its steps are checked; the rest is by the
+        optimizer: the optimiser's state dict. Steps and numbers are checked; the rest is by the
             optimiser that takes it.
         text: fingerprint of the text, None where it is not known.
     """
@@ -92,7 +92,7 @@ def _restore(saved: Checkpoint, file: Path) -> Restored:
     config = _run_config(meta["config"], name, model_config)
     states = _generators(meta["random"])
     history = History.from_arrays(saved.history, step)
-    _check_steps(saved.optimizer["numbers"], step)
+    _check_optimizer(saved.optimizer, step)
     text = meta.get("text")
     if text is not None and not isinstance(text, str):
         raise ValueError(f"text: expected a fingerprint, got {_kind(text)}")
@@ -138,9 +138,9 @@ def _run_config(given: Any, model: str, model_config: ModelConfig) -> TrainConfi
     config = TrainConfig.from_dict(given)
     if config.model != model:
         raise ValueError(f"config: it is of model {config.model}, but the model is {model}")
-    for name, value in config.model_settings().items():
-        own = getattr(model_config, name)
-        if own != value:
+    for name in MODEL_FIELDS:
+        value, own = getattr(config, name), getattr(model_config, name, None)
+        if value is not None and own != value:
             raise ValueError(f"config: {name} is {value}, but the model's {own}")
     return config
 
@@ -166,13 +166,19 @@ def _generators(given: Any) -> dict[str, dict[str, Any]]:
     return given
 
 
-def _check_steps(numbers: Mapping[str, Any], step: int) -> None:
-    """No parameter has been updated more often than there were steps."""
-    steps = numbers.get("steps")
+def _check_optimizer(state: Mapping[str, Any], step: int) -> None:
+    """No parameter has been updated more often than there were steps; arrays are floats, and means
+    of squares are not negative."""
+    steps = state["numbers"].get("steps")
     if not isinstance(steps, list):
         raise ValueError(f"optimizer: expected a list of steps, got {_kind(steps)}")
     if any(_count("optimizer: steps", n) > step for n in steps):
         raise ValueError(f"optimizer: {max(steps)} updates in {step} steps")
+    for name, array in state["arrays"].items():
+        if array.dtype.kind != "f":
+            raise ValueError(f"optimizer: {name}: expected floats, got {array.dtype}")
+        if name.endswith("_sq") and (array < 0).any():
+            raise ValueError(f"optimizer: {name}: a mean of squares is negative")
 
 
 def _check_weights(weights: Mapping[str, np.ndarray], config: ModelConfig) -> None:

@@ -102,7 +102,7 @@ def test_a_checkpoint_of_the_first_format_still_loads(trained: Any, tmp_path: Pa
 
 
 def test_what_is_no_regular_file_is_not_read(tmp_path: Path) -> None:
-    """A pipe would be waited for, a device has no end, and 10 GB need not be read to refuse them."""
+    """A pipe would be waited for, a device has no end; 10 GB need not be read to refuse them."""
     sparse = tmp_path / "sparse"
     with open(sparse, "wb") as file:
         file.truncate(10**10)
@@ -224,6 +224,10 @@ WRONG: dict[str, tuple[Callable[[Checkpoint], Any], str]] = {
     "updates": (lambda c: put("optimizer", "steps", 0, 10**400)(c), "steps: expected a count"),
     "3 updates": (lambda c: put("optimizer", "steps", 0, 3)(c), "optimizer: 3 updates in 2 steps"),
     "no updates": (put("optimizer", "steps", None), "expected a list of steps, got nothing"),
+    "squares": (lambda c: c.optimizer["arrays"]["0.exp_avg_sq"].__setitem__((0, 0), -1.0),
+                r"0\.exp_avg_sq: a mean of squares is negative"),
+    "whole": (lambda c: c.optimizer["arrays"].update({"0.exp_avg": np.zeros((29, 8), "i8")}),
+              r"0\.exp_avg: expected floats, got int64"),
 }  # fmt: skip
 
 
