@@ -30,25 +30,28 @@ def check_run(config: TrainConfig, vocab_size: int) -> None:
         config: its settings. vocab_size: how many symbols its text has.
     """
     model = MODELS[config.model][1](vocab_size=vocab_size, **config.model_settings())
+    if config.device != "cpu":  # the model is built here, and trained where there is other memory
+        check_memory(model, 0, numbers=1)
+        return
     states = 2 if config.optimizer == "adamw" else int(config.beta1 > 0)
-    check_memory(model, config.batch_size, states)
+    check_memory(model, config.batch_size, 2 + states)
 
 
-def check_memory(model: ModelConfig, batch_size: int, states: int = 0) -> None:
+def check_memory(model: ModelConfig, batch_size: int, numbers: int = 2) -> None:
     """Refuse a model and a batch that surely need more memory than this machine has.
 
     Args:
         model: the numbers of the model.
         batch_size: blocks of ``model.block_size`` symbols in a step.
-        states: how many numbers the optimiser keeps for each parameter: 2 for AdamW, 1 for SGD
-            with momentum.
+        numbers: how many there are for each parameter: itself, its gradient, and what the
+            optimiser keeps: 2 for AdamW, 1 for SGD with momentum.
 
     Raises:
         ConfigError: with what is needed, what there is, and which settings to lower.
     """
     there = machine_memory()
     parameters = model.parameter_count()
-    fixed = parameters * _FLOAT * (2 + states) + model.array_count() * _OBJECTS
+    fixed = parameters * _FLOAT * numbers + model.array_count() * _OBJECTS
     symbols = batch_size * model.block_size
     kept = model.kept_per_symbol() + model.vocab_size
     moving = symbols * (kept * _FLOAT + 2 * _ID)
