@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from .. import hints
@@ -35,13 +34,7 @@ def build(name: str, **config: Any) -> LanguageModel[Any]:
     if name not in MODELS:
         raise ValueError(f"name: expected one of {sorted(MODELS)}, got {name!r}")
     model_class, config_class = MODELS[name]
-    known = [field.name for field in fields(config_class)]
-    unknown = sorted(set(config) - set(known))
-    if unknown:
-        raise ValueError(f"{', '.join(unknown)}: {config_class.__name__} has only {known}")
-    if "vocab_size" not in config:
-        raise ValueError("vocab_size: required, the number of symbols")
-    return model_class(config_class(**config))
+    return model_class(config_class.from_dict(config))
 
 
 __all__ = [

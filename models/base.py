@@ -12,23 +12,31 @@ symbols after those already read, for generation); both end in the same ``lm_hea
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
 from .. import Generator, operations
 from ..nn import Linear, Module
-from ..nn.layers import as_ids, check_probability, check_size
+from ..nn.layers import as_ids, check_number, check_probability, check_size
 from ..tensor import Tensor
 from .generate import generate
 
 C = TypeVar("C", bound="ModelConfig")
+#: names and shapes of parameters, in a model's order
+Shapes = dict[str, tuple[int, ...]]
+#: the largest number that a config takes: no model of such a size could be built
+LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """What all models' configs have; each model adds its own fields.
+    """What all models' configs have; each model adds its own fields, among them ``n_layer``.
+
+    A config tells how large its model is without building it, in no time however large that is.
 
     Attributes:
         vocab_size: number of symbols; ids are 0 .. vocab_size - 1.
@@ -47,15 +55,80 @@ class ModelConfig:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type == "int":
-                object.__setattr__(self, field.name, check_size(field.name, value))
+                size = check_size(field.name, value)
+                if size > LARGEST:
+                    raise ValueError(f"{field.name}: expected at most {LARGEST}, got {size}")
+                object.__setattr__(self, field.name, size)
             elif field.type == "bool" and not isinstance(value, bool):
                 raise ValueError(f"{field.name}: expected True or False, got {value!r}")
+            elif field.type == "str" and not isinstance(value, str):
+                raise ValueError(f"{field.name}: expected a string, got {value!r}")
             elif field.name == "dropout":
                 object.__setattr__(self, field.name, check_probability(field.name, value))
+            elif field.type == "float":
+                number = float(check_number(field.name, value, "a finite number", _is_float32))
+                object.__setattr__(self, field.name, number)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as a dict of plain values, fit for JSON."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """A config from what :meth:`to_dict` returned; fields that it lacks have their defaults.
+
+        Raises:
+            ValueError: an unknown field, none for ``vocab_size``, or one out of range.
+        """
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(str(name) for name in set(values) - set(known))
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)}: {cls.__name__} has only {known}")
+        if "vocab_size" not in values:
+            raise ValueError("vocab_size: required, the number of symbols")
+        return cls(**values)
+
+    def shapes_outside(self) -> tuple[Shapes, Shapes]:
+        """The parameters that come before all layers, and those that come after them."""
+        raise TypeError(f"{type(self).__name__} defines no shapes_outside(self)")
+
+    def shapes_of_layer(self, layer: int) -> Shapes:
+        """The parameters of one layer; all layers but the first have the same shapes."""
+        raise TypeError(f"{type(self).__name__} defines no shapes_of_layer(self, layer)")
+
+    def kept_per_symbol(self) -> int:
+        """How many numbers a training step surely keeps for each symbol of its batch until the
+        backward pass, besides logits: a lower bound."""
+        raise TypeError(f"{type(self).__name__} defines no kept_per_symbol(self)")
+
+    def parameter_shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Name and shape of each parameter, as in the model's state dict and in its order, one by
+        one: a config from elsewhere may ask for more of them than memory holds."""
+        before, after = self.shapes_outside()
+        yield from before.items()
+        for layer in range(self._layers):
+            yield from self.shapes_of_layer(layer).items()
+        yield from after.items()
+
+    def parameter_count(self) -> int:
+        """How many numbers the model's parameters have: its ``num_parameters()``."""
+        return self._sum(lambda shapes: sum(map(math.prod, shapes.values())))
+
+    def array_count(self) -> int:
+        """How many parameters the model has."""
+        return self._sum(len)
+
+    def _sum(self, of: Callable[[Shapes], int]) -> int:
+        others = of(self.shapes_of_layer(1)) * (self._layers - 1)
+        return sum(map(of, self.shapes_outside())) + of(self.shapes_of_layer(0)) + others
+
+    @property
+    def _layers(self) -> int:
+        return int(getattr(self, "n_layer", 0))
+
+
+def _is_float32(number: float) -> bool:
+    return abs(number) <= float(np.finfo(np.float32).max)
 
 
 class LanguageModel(Module, Generic[C]):

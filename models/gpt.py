@@ -32,7 +32,7 @@ from ..nn import (
 from ..nn.activations import ACTIVATIONS
 from ..nn.state import check_state
 from ..tensor import Tensor, make
-from .base import LanguageModel, ModelConfig
+from .base import LanguageModel, ModelConfig, Shapes
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,35 @@ class GPTConfig(ModelConfig):
             raise ValueError(
                 f"activation: expected one of {sorted(ACTIVATIONS)}, got {self.activation!r}"
             )
+
+    def shapes_outside(self) -> tuple[Shapes, Shapes]:
+        """See :class:`ModelConfig`; the head's weight is the embedding's."""
+        width = self.n_embd
+        before: Shapes = {
+            "wte.weight": (self.vocab_size, width),
+            "wpe.weight": (self.block_size, width),
+        }
+        return before, self._linear_or_norm("ln_f", width)
+
+    def shapes_of_layer(self, layer: int) -> Shapes:
+        """See :class:`ModelConfig`."""
+        width, path = self.n_embd, f"h.{layer}."
+        return {
+            **self._linear_or_norm(f"{path}ln_1", width),
+            **self._linear_or_norm(f"{path}attn.c_attn", 3 * width, width),
+            **self._linear_or_norm(f"{path}attn.c_proj", width, width),
+            **self._linear_or_norm(f"{path}ln_2", width),
+            **self._linear_or_norm(f"{path}mlp.c_fc", 4 * width, width),
+            **self._linear_or_norm(f"{path}mlp.c_proj", width, 4 * width),
+        }
+
+    def _linear_or_norm(self, name: str, *shape: int) -> Shapes:
+        bias = {f"{name}.bias": shape[:1]} if self.bias else {}
+        return {f"{name}.weight": shape, **bias}
+
+    def kept_per_symbol(self) -> int:
+        """See :class:`ModelConfig`: what each layer's norms, products and activation read."""
+        return 16 * self.n_embd * self.n_layer
 
 
 class KeyValues:

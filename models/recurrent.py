@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from .. import no_grad, zeros
 from ..nn import LSTM, RNN, Dropout, Embedding, Linear, init
 from ..tensor import Tensor
-from .base import LanguageModel, ModelConfig
+from .base import LanguageModel, ModelConfig, Shapes
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class RecurrentConfig(ModelConfig):
     n_hidden: int = 256
     dropout: float = 0.0
     tie_weights: bool = False
+    gates: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         """Check the fields; see :class:`ModelConfig`."""
@@ -43,6 +44,26 @@ class RecurrentConfig(ModelConfig):
             raise ValueError(
                 f"tie_weights: needs n_embd = n_hidden, got {self.n_embd} and {self.n_hidden}"
             )
+
+    def shapes_outside(self) -> tuple[Shapes, Shapes]:
+        """See :class:`ModelConfig`; a tied head has only a bias of its own."""
+        head: Shapes = {"lm_head.weight": (self.vocab_size, self.n_hidden)}
+        after = {**({} if self.tie_weights else head), "lm_head.bias": (self.vocab_size,)}
+        return {"wte.weight": (self.vocab_size, self.n_embd)}, after
+
+    def shapes_of_layer(self, layer: int) -> Shapes:
+        """See :class:`ModelConfig`."""
+        rows, inputs = self.gates * self.n_hidden, self.n_hidden if layer else self.n_embd
+        return {
+            f"rnn.weight_ih_l{layer}": (rows, inputs),
+            f"rnn.weight_hh_l{layer}": (rows, self.n_hidden),
+            f"rnn.bias_ih_l{layer}": (rows,),
+            f"rnn.bias_hh_l{layer}": (rows,),
+        }
+
+    def kept_per_symbol(self) -> int:
+        """See :class:`ModelConfig`: each layer's gates."""
+        return self.gates * self.n_hidden * self.n_layer
 
 
 @dataclass(frozen=True)
@@ -74,6 +95,7 @@ class LSTMConfig(RecurrentConfig):
 
     n_hidden: int = 240  # as many parameters as the default GPT
     forget_bias: float = 1.0
+    gates: ClassVar[int] = LSTM.gates
 
 
 R = TypeVar("R", bound=RecurrentConfig)

@@ -11,14 +11,7 @@ import numpy as np
 
 from .module import Module
 from .state import check_state, host_array
-
-#: the safetensors format's dtypes that NumPy has, little-endian as in the file
-_DTYPES = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2",
-    "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
-    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1",
-    "BOOL": "?",
-}  # fmt: skip
+from .tensor_file import DTYPES, FormatError, open_file, read_arrays, read_header
 
 
 def save_weights(model: Module | Mapping[str, Any], path: str | os.PathLike[str]) -> None:
@@ -57,34 +50,31 @@ def load_weights(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file by name, as ``load_state_dict`` takes them.
 
     Same as ``safetensors.numpy.load_file``, and takes bfloat16 too, which comes as float32: the
-    same numbers, as float32 has all that bfloat16 has.
+    same numbers, as float32 has all that bfloat16 has. Nothing in a file can run code, and no file
+    makes this take more memory than the file itself has bytes (bfloat16: twice as much).
 
     Raises:
         OSError: the file cannot be read.
         TypeError: ``path`` is none.
         ValueError: it is no safetensors file, or has a dtype that is neither NumPy's nor bfloat16.
     """
-    from safetensors import SafetensorError, deserialize
-
     _check_path(path)
     try:
-        entries = deserialize(Path(path).read_bytes())
-    except SafetensorError as error:
+        with open_file(path) as file:
+            header = read_header(file)
+            for name, entry in header.entries.items():
+                _check_dtype(path, name, entry.dtype)
+            return read_arrays(file, header)
+    except FormatError as error:
         raise ValueError(f"path: {path} is no safetensors file, or damaged ({error})") from None
-    arrays = {}
-    for name, entry in entries:
-        kind, shape, data = entry["dtype"], entry["shape"], entry["data"]
-        if kind == "BF16":  # the first half of a float32
-            bits = np.frombuffer(data, "<u2").astype("<u4") << 16
-            arrays[name] = bits.view("<f4").reshape(shape)
-        elif kind in _DTYPES:
-            arrays[name] = np.frombuffer(data, _DTYPES[kind]).reshape(shape)
-        elif kind.startswith("C"):
-            raise ValueError(f"path: {name} in {path} is {kind}, complex, which no module takes")
-        else:
-            raise ValueError(
-                f"path: {name} in {path} is {kind}, which NumPy does not have; with PyTorch, write "
-                "{k: v.float() for k, v in safetensors.torch.load_file(path).items()}, and apply "
-                "the scales that such files may hold beside"
-            )
-    return arrays
+
+
+def _check_dtype(path: str | os.PathLike[str], name: str, kind: str) -> None:
+    if kind.startswith("C"):
+        raise ValueError(f"path: {name} in {path} is {kind}, complex, which no module takes")
+    if kind not in DTYPES and kind != "BF16":
+        raise ValueError(
+            f"path: {name} in {path} is {kind}, which NumPy does not have; with PyTorch, write "
+            "{k: v.float() for k, v in safetensors.torch.load_file(path).items()}, and apply "
+            "the scales that such files may hold beside"
+        )

@@ -99,10 +99,23 @@ class Generator:
         Raises:
             ValueError: ``state`` is not such a position.
         """
-        try:
-            self._rng.bit_generator.state = state
-        except (TypeError, ValueError, KeyError) as error:
-            raise ValueError(f"state: not a PCG64 generator state ({error})") from error
+        numbers = state.get("state") if isinstance(state, dict) else None
+        if not isinstance(numbers, dict) or state.get("bit_generator") != "PCG64":
+            raise ValueError("state: not a PCG64 generator state")
+        for name, value, limit in (
+            ("state", numbers.get("state"), 1 << 128),
+            ("inc", numbers.get("inc"), 1 << 128),
+            ("has_uint32", state.get("has_uint32"), 2),
+            ("uinteger", state.get("uinteger"), 1 << 32),
+        ):
+            if type(value) is not int or not 0 <= value < limit:
+                raise ValueError(
+                    f"state: not a PCG64 generator state ({name}: expected an integer from 0 to "
+                    f"{limit - 1}, got {value!r})"
+                )
+        if numbers["inc"] % 2 == 0:
+            raise ValueError("state: not a PCG64 generator state (inc: expected an odd number)")
+        self._rng.bit_generator.state = state
 
 
 NAMES = ("init", "dropout", "data", "sample")
@@ -146,7 +159,14 @@ def state() -> dict[str, dict[str, Any]]:
 
 
 def set_state(states: dict[str, dict[str, Any]]) -> None:
-    """Put the named generators back to what :func:`state` returned."""
+    """Put the named generators back to what :func:`state` returned.
+
+    Raises:
+        ValueError: a name or a state is none; all generators are as before then.
+    """
+    for name, value in states.items():
+        generator(name)
+        Generator(0).set_state(value)
     for name, value in states.items():
         generator(name).set_state(value)
 

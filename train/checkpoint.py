@@ -4,7 +4,8 @@ A checkpoint is a single safetensors file: weights, optimiser state and losses a
 the rest (settings, step, generator states, vocabulary) as JSON in its metadata. Being one file it
 can be replaced in one atomic step: it is written under another name in the same folder, flushed to
 the disk, and renamed. A kill, a full disk or a power cut at any moment leaves the last good one.
-Nothing in it can run code; a file from elsewhere is checked before anything is changed.
+Nothing in it can run code; a file from elsewhere is checked before anything is changed. A checksum
+over all of the file tells a damaged one; it does not tell who wrote it.
 
 In a loop of your own, to stop and go on with the same numbers::
 
@@ -22,6 +23,7 @@ In a loop of your own, to stop and go on with the same numbers::
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -31,8 +33,24 @@ from typing import Any
 
 import numpy as np
 
+from ..nn.tensor_file import (
+    DTYPES,
+    FormatError,
+    Header,
+    encode,
+    open_file,
+    parse_json,
+    read_arrays,
+    read_header,
+)
+from .memory import machine_memory, readable
+
 NAME = "checkpoint.safetensors"
-FORMAT = "tinytensor-checkpoint-1"
+FORMAT = "tinytensor-checkpoint-2"
+#: formats that are still read: the first one has no checksum
+FORMATS = ("tinytensor-checkpoint-1", FORMAT)
+#: what stands in the place of the checksum while it is computed
+_BLANK = "0" * hashlib.sha256().digest_size * 2
 
 
 class CheckpointError(Exception):
@@ -82,7 +100,7 @@ def save(path: str | Path, checkpoint: Checkpoint) -> Path:
             if not isinstance(array, np.ndarray):
                 kind = type(array).__name__
                 raise TypeError(f"{part}.{name}: expected a NumPy array, got {kind}")
-            arrays[f"{part}.{name}"] = np.array(array, order="C")
+            arrays[f"{part}.{name}"] = array
     # ASCII keeps lone surrogates, which UTF-8 could not hold; allow_nan reads back losses of inf.
     rest = {**checkpoint.meta, "optimizer": checkpoint.optimizer["numbers"]}
     content = _encode(arrays, {"format": FORMAT, "json": json.dumps(rest)})
@@ -112,35 +130,71 @@ def load(path: str | Path) -> Checkpoint:
     """
     path = locate(path)
     try:
-        content = path.read_bytes()
+        with open_file(path) as file:
+            header = read_header(file)
+            _check_header(path, header)
+            digest = hashlib.sha256(_blanked(path, header))
+            arrays = read_arrays(file, header, digest.update)
     except OSError as error:
         raise CheckpointError(
             f"checkpoint: cannot read {path}: {error.strerror or error}"
         ) from None
-    try:
-        arrays, metadata = _decode(content)
-    except Exception as error:  # the library's own error class, and what damaged JSON may raise
+    except FormatError as error:
         raise CheckpointError(
             f"checkpoint: {path} is truncated, damaged or not a safetensors file ({error})"
         ) from None
-    if metadata.get("format") != FORMAT:
+    if header.metadata.get("checksum", digest.hexdigest()) != digest.hexdigest():
         raise CheckpointError(
-            f"checkpoint: {path} is a safetensors file, but not a checkpoint of tinytensor "
-            f"(format {metadata.get('format')!r}, expected {FORMAT!r})"
+            f"checkpoint: {path} is damaged: its checksum does not fit what it holds"
         )
     try:
-        meta = json.loads(metadata["json"])
+        meta = parse_json(header.metadata["json"], constants=True)
         numbers = meta.pop("optimizer")
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        if not isinstance(numbers, dict):
+            raise FormatError("the optimiser's numbers are no JSON object")
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CheckpointError(f"checkpoint: {path} has damaged settings ({error!r})") from None
     parts: dict[str, dict[str, np.ndarray]] = {"model": {}, "optimizer": {}, "history": {}}
     for name, array in arrays.items():
         part, _, rest = name.partition(".")
-        if part not in parts or not rest:
-            raise CheckpointError(f"checkpoint: {path} holds an unexpected array {name!r}")
         parts[part][rest] = array
     optimizer = {"arrays": parts["optimizer"], "numbers": numbers}
     return Checkpoint(parts["model"], optimizer, parts["history"], meta)
+
+
+def _check_header(path: Path, header: Header) -> None:
+    """Refuse a file that is no checkpoint, or too large, before its arrays are read."""
+    found = header.metadata.get("format", "none")
+    if found not in FORMATS:
+        newer = "; a newer tinytensor may have written it" if found.startswith(FORMAT[:-1]) else ""
+        raise CheckpointError(
+            f"checkpoint: {path} is a safetensors file, but not a checkpoint of tinytensor "
+            f"(format {found[:40]!r}, expected {FORMAT!r}{newer})"
+        )
+    if ("checksum" in header.metadata) != (found == FORMAT):
+        raise CheckpointError(f"checkpoint: {path} is damaged: its checksum is missing")
+    for name, entry in header.entries.items():
+        part, _, rest = name.partition(".")
+        if part not in ("model", "optimizer", "history") or not rest:
+            raise CheckpointError(f"checkpoint: {path} holds an unexpected array {name[:60]!r}")
+        if entry.dtype not in DTYPES:
+            raise CheckpointError(f"checkpoint: {path}: {name[:60]!r} is {entry.dtype}, no number")
+    if header.size > machine_memory():
+        raise CheckpointError(
+            f"checkpoint: {path} holds {readable(header.size)}, this machine has "
+            f"{readable(machine_memory())} of memory"
+        )
+
+
+def _blanked(path: Path, header: Header) -> bytes:
+    """A header as it was when its checksum was computed."""
+    checksum = header.metadata.get("checksum")
+    if checksum is None:
+        return header.raw
+    written = checksum.encode()
+    if len(written) != len(_BLANK) or written not in header.raw:
+        raise CheckpointError(f"checkpoint: {path} is damaged: its checksum is none")
+    return header.raw.replace(written, _BLANK.encode(), 1)
 
 
 def locate(path: str | Path) -> Path:
@@ -150,10 +204,17 @@ def locate(path: str | Path) -> Path:
         CheckpointError: there is none.
     """
     path = Path(path)
-    file = path / NAME if path.is_dir() else path
-    if not file.is_file():
-        raise CheckpointError(f"checkpoint: there is none at {file}")
-    return file
+    try:
+        file = path / NAME if path.is_dir() else path
+        if file.is_file():
+            return file
+        there = file.exists()
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        raise CheckpointError(
+            f"checkpoint: cannot read {path}: {error.strerror or error}"
+        ) from None
+    kind = ": what is there is no regular file" if there else ""
+    raise CheckpointError(f"checkpoint: there is none at {file}{kind}")
 
 
 def latest(root: str | Path = "runs") -> Path:
@@ -174,23 +235,16 @@ def remove_leftovers(folder: str | Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def _encode(arrays: Mapping[str, np.ndarray], metadata: dict[str, str]) -> bytes:
-    from safetensors.numpy import save as encode
-
-    return bytes(encode(dict(arrays), metadata))
-
-
-def _decode(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    from safetensors.numpy import load as decode
-
-    arrays = decode(content)  # refuses a header that does not fit the file's length
-    size = int.from_bytes(content[:8], "little")
-    header = json.loads(content[8 : 8 + size])
-    # The library's arrays look into the read-only bytes; copies do not keep the file in memory.
-    return {name: np.array(a) for name, a in arrays.items()}, header.get("__metadata__", {})
+def _encode(arrays: Mapping[str, np.ndarray], metadata: dict[str, str]) -> bytearray:
+    """The file's bytes: its checksum is the SHA-256 of all of them, with zeros in its own place."""
+    content = encode(arrays, {"checksum": _BLANK, **metadata})
+    start = content.index(_BLANK.encode())
+    digest = hashlib.sha256(content).hexdigest()
+    content[start : start + len(digest)] = digest.encode()
+    return content
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes | bytearray) -> None:
     """Write a file and wait until the disk has it."""
     with open(path, "wb") as file:
         file.write(content)

@@ -41,10 +41,17 @@ class History:
         """The history at ``step`` from what :meth:`arrays` returned; ValueError if it is not."""
         history = cls()
         train, val = arrays.get("train"), arrays.get("val")
-        if train is None or train.shape != (step,):
+        if train is None or train.shape != (step,) or train.dtype != np.float64:
             raise ValueError(f"history: expected the losses of {step} steps")
-        if val is None or val.ndim != 2 or val.shape[1] != 2:
+        if val is None or val.ndim != 2 or val.shape[1] != 2 or val.dtype != np.float64:
             raise ValueError("history: expected pairs of step and validation loss")
+        if len(arrays) > 2:
+            raise ValueError(f"history: expected train and val, got {len(arrays)} arrays")
+        if not np.isfinite(train).all():
+            raise ValueError("history: a training loss is not finite")
+        at = np.concatenate([[0.0], val[:, 0], [step]])
+        if not ((at == np.floor(at)).all() and (np.diff(at[:-1]) > 0).all() and at[-2] <= step):
+            raise ValueError(f"history: expected validations at rising steps from 1 to {step}")
         history.train = train.tolist()
         history.val = [(int(at), loss) for at, loss in val.tolist()]
         return history

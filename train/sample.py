@@ -7,32 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import Generator
-from ..models import MODELS, LanguageModel, build, stream
-from .checkpoint import Checkpoint, CheckpointError, load, locate
+from ..models import LanguageModel, stream
 from .data import CharTokenizer
-
-
-def restore_model(saved: Checkpoint, file: Path) -> tuple[LanguageModel[Any], CharTokenizer]:
-    """The model and the tokenizer of a checkpoint.
-
-    Raises:
-        CheckpointError: its parts do not fit together; the message names ``file``.
-    """
-    try:
-        tokenizer = CharTokenizer(saved.meta["symbols"])
-        name, config = saved.meta["model"]["name"], dict(saved.meta["model"]["config"])
-        if name not in MODELS:
-            raise ValueError(f"no model is called {name!r}")
-        if config.get("vocab_size") != len(tokenizer):
-            raise ValueError(f"{config.get('vocab_size')} symbols, but {len(tokenizer)} characters")
-        model = build(name, **config)
-        model.load_state_dict(saved.weights)
-    except (KeyError, TypeError, ValueError, AttributeError, MemoryError) as error:
-        reason = " ".join(str(error).split())
-        raise CheckpointError(f"checkpoint: {file} does not fit together: {reason}") from None
-    if "\n" in tokenizer:
-        model.start_id = int(tokenizer.encode("\n")[0])
-    return model, tokenizer
+from .restore import restore
 
 
 def load_model(path: str | Path) -> tuple[LanguageModel[Any], CharTokenizer]:
@@ -41,8 +18,8 @@ def load_model(path: str | Path) -> tuple[LanguageModel[Any], CharTokenizer]:
     Raises:
         CheckpointError: it cannot be read, or does not fit together.
     """
-    file = locate(path)
-    return restore_model(load(file), file)
+    found = restore(path)
+    return found.model, found.tokenizer
 
 
 def stream_text(

@@ -18,19 +18,21 @@ from typing import Any
 
 from .. import Generator, cuda, random
 from ..models import build
-from .checkpoint import NAME, Checkpoint, CheckpointError, load, locate, remove_leftovers, save
+from .checkpoint import NAME, Checkpoint, CheckpointError, remove_leftovers, save
 from .clip import clip_grad_norm
 from .config import MODEL_FIELDS, ConfigError, TrainConfig
-from .data import CharTokenizer, Corpus, DataError, TextFiles, TextString, TokenStream, help_topics
+from .data import Corpus, DataError, TextFiles, TextString, TokenStream, help_topics
 from .data.difference import origin_difference, vocabulary_difference
 from .data.files import absolute_names
 from .history import History, Log
+from .memory import check_run
 from .optim import SGD, AdamW, param_groups
 from .optimizer import Optimizer
 from .parallel import DataParallel, WorkerError
 from .plot import plot_losses
 from .progress import Report
-from .sample import restore_model, sample_text
+from .restore import Restored, restore, shortened
+from .sample import sample_text
 from .signals import Stop
 from .validation import Pace, Told, due, mean_loss, to_come
 from .workers import check, choose, resumed
@@ -93,10 +95,9 @@ class Trainer:
         text: str | None,
         folder: str | Path | None,
         report: Report | None,
-        saved: Checkpoint | None = None,
-        tokenizer: CharTokenizer | None = None,
+        saved: Restored | None = None,
     ) -> None:
-        """All that comes before the model. A checkpoint's tokenizer must fit the text."""
+        """All that comes before the model. A checkpoint's characters must be the text's."""
         if config.device == "cuda" and cuda.why_not():
             raise ConfigError(cuda.why_not())
         self.corpus: Corpus
@@ -108,8 +109,9 @@ class Trainer:
         else:
             self.corpus = help_topics()
         own = self.corpus.tokenizer
+        check_run(config, len(own))
         if saved is not None:
-            self._compare(saved, tokenizer)
+            self._compare(saved)
         self.config = config
         self.tokenizer = own
         self.data = TokenStream(self.corpus.ids(), config.block_size)
@@ -161,21 +163,9 @@ class Trainer:
             ConfigError: a change that cannot be.
             DataError: the text has another vocabulary.
         """
-        file = locate(path)
-        saved = load(file)
+        saved = restore(path)
+        config, step = saved.config, saved.step
         changes = dict(changes or {})
-        try:
-            # before there were workers, every run had one
-            config = TrainConfig.from_dict({"workers": 1, **saved.meta["config"]})
-            step, states = saved.meta["step"], saved.meta["random"]
-            if type(step) is not int or step < 0:
-                raise ValueError(f"step: expected a count, got {step!r}")
-            for name, state in states.items():
-                random.generator(name)
-                Generator(0).set_state(state)
-            history = History.from_arrays(saved.history, step)
-        except (ConfigError, KeyError, ValueError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"checkpoint: {file} has damaged settings ({error})") from None
         for name in ("model", "optimizer", *MODEL_FIELDS):
             if name in changes and changes[name] != getattr(config, name):
                 was = getattr(config, name)
@@ -192,22 +182,23 @@ class Trainer:
         config = config.merged(changes)
         if "workers" in changes:
             check(config)
-        model, tokenizer = restore_model(saved, file)
         trainer = cls.__new__(cls)
-        folder = file.parent
-        trainer._setup(config, text, folder, report, saved, tokenizer)
-        trainer.model = model
+        folder = saved.file.parent
+        trainer._setup(config, text, folder, report, saved)
+        trainer.model = saved.model
         trainer._finish()
         settings = [dict(group) for group in trainer.optimizer.param_groups]
         try:
             trainer.optimizer.load_state_dict(saved.optimizer)
         except ValueError as error:
-            raise CheckpointError(f"checkpoint: {file}: {error}") from None
+            raise CheckpointError(
+                f"checkpoint: {saved.file}: optimizer: {shortened(str(error))}"
+            ) from None
         for group, own in zip(trainer.optimizer.param_groups, settings, strict=True):
             group.update(own)  # settings are the config's, which a flag may have changed
         trainer.workers_note = note
-        trainer.step, trainer.history = step, history
-        random.set_state(states)
+        trainer.step, trainer.history = step, saved.history
+        random.set_state(saved.random)
         return trainer
 
     #: False where a resumed run reads another text than before, with the same vocabulary
@@ -217,17 +208,17 @@ class Trainer:
     #: then: what is known of the reason, or ""
     text_note: str = ""
 
-    def _compare(self, saved: Checkpoint, tokenizer: CharTokenizer | None) -> None:
+    def _compare(self, saved: Restored) -> None:
         """Compare the text with a checkpoint's; DataError where the characters differ."""
-        self.same_text = saved.meta.get("text") == self.corpus.fingerprint
+        self.same_text = saved.text == self.corpus.fingerprint
         if self.same_text:
             return
-        named = saved.meta["config"].get("data")
+        named = saved.config.data
         same_names = self._names == (None if named is None else absolute_names(named))
-        note = origin_difference(saved.meta.get("origin"), self.corpus.origin, same_names)
+        note = origin_difference(saved.origin, self.corpus.origin, same_names)
         self.text_note = note
-        if tokenizer is not None and self.corpus.tokenizer != tokenizer:
-            difference = vocabulary_difference(self.corpus.tokenizer, tokenizer)
+        if self.corpus.tokenizer != saved.tokenizer:
+            difference = vocabulary_difference(self.corpus.tokenizer, saved.tokenizer)
             raise DataError(f"data: {difference}{note and f'; {note}'}")
 
     # ---- the loop ------------------------------------------------------------------------------

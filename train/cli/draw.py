@@ -34,17 +34,20 @@ def draw(
     from ... import draw as draw_graph
     from ... import random
     from ...draw import NoRenderer
-    from ...models import build
+    from ...models import MODELS, build
+    from ..memory import check_memory
 
     if model not in ("gpt", "lstm", "rnn"):
         raise ConfigError(f"model: expected gpt, lstm or rnn, got {model!r}")
     own = {"n_head": n_head} if model == "gpt" else {"n_hidden": n_hidden}
     path = Path(f"{model}.svg") if out is None else out
     try:
-        net = build(
-            model, vocab_size=vocab_size, block_size=block_size, n_layer=n_layer, n_embd=n_embd,
+        sizes = MODELS[model][1](
+            vocab_size=vocab_size, block_size=block_size, n_layer=n_layer, n_embd=n_embd,
             dropout=dropout, **own,
         )  # fmt: skip
+        check_memory(sizes, batch_size)
+        net = build(model, **sizes.to_dict())
         rng = random.generator("data")
         ids = rng.integers(0, vocab_size, (batch_size, block_size + 1))
         loss = net(ids[:, :-1], ids[:, 1:])[1]

@@ -12,8 +12,7 @@ import typer
 from threadpoolctl import threadpool_info
 
 from ... import __version__, cuda
-from ..checkpoint import load, locate
-from ..sample import restore_model
+from ..restore import restore
 
 
 def info(
@@ -74,28 +73,29 @@ def checkpoint_facts(path: str | Path) -> dict[str, str]:
     Raises:
         CheckpointError: it cannot be read, or does not fit together.
     """
-    file = locate(path)
-    saved = load(file)
-    model, tokenizer = restore_model(saved, file)
-    config = saved.meta.get("config")
-    config = config if isinstance(config, dict) else {}
-    train, val = saved.history.get("train"), saved.history.get("val")
+    found = restore(path)
+    model, tokenizer, config, history = found.model, found.tokenizer, found.config, found.history
+    weights = model.state_dict()
+    broken = [name for name, array in weights.items() if not np.isfinite(array).all()]
     facts = {
-        "file": f"{file} ({file.stat().st_size / 1e6:.1f} MB)",
+        "file": f"{found.file} ({found.file.stat().st_size / 1e6:.1f} MB)",
         "model": f"{type(model).__name__}, {model.num_parameters():,} parameters",
         **{f"  {name}": str(value) for name, value in model.config.to_dict().items()},
-        "data": str(config.get("data") or "the help topics of Python"),
+        "data": str(config.data or "the help topics of Python"),
         "symbols": f"{len(tokenizer)}: {tokenizer.symbols!r}",
-        "step": f"{saved.meta.get('step')} of {config.get('steps')}",
+        "step": f"{found.step} of {config.steps}",
     }
-    if train is not None and train.size:
-        recent = train[-50:]
-        facts["training loss"] = f"{recent.mean():.4f} (mean of the last {recent.size} steps)"
-    if val is not None and val.size:
-        facts["validation loss"] = f"{val[-1, 1]:.4f} at step {int(val[-1, 0])}"
+    if broken:
+        facts["weights"] = f"not finite in {len(broken)} of {len(weights)} arrays: {broken[0]}"
+    if history.train:
+        recent = history.train[-50:]
+        mean = sum(recent) / len(recent)
+        facts["training loss"] = f"{mean:.4f} (mean of the last {len(recent)} steps)"
+    if history.val:
+        step, loss = history.val[-1]
+        facts["validation loss"] = f"{loss:.4f} at step {step}"
     for name in (
         "optimizer", "lr", "min_lr", "schedule", "batch_size", "accumulate", "weight_decay", "seed",
     ):  # fmt: skip
-        if name in config:
-            facts[name] = str(config[name])
+        facts[name] = str(getattr(config, name))
     return facts
