@@ -2,8 +2,8 @@
 
 A checkpoint is a single safetensors file: weights, optimiser state and losses as arrays, and all
 the rest (settings, step, generator states, vocabulary) as JSON in its metadata. Being one file it
-can be replaced in one atomic step: it is written under another name in the same folder, flushed to
-the disk, and renamed. A kill, a full disk or a power cut at any moment leaves the last good one.
+can be replaced in one atomic step (see ``files.py``): a kill, a full disk or a power cut at any
+moment leaves the last good one.
 Nothing in it can run code; a file from elsewhere is checked before anything is changed.
 
 In a loop of your own, to stop and go on with the same numbers::
@@ -21,9 +21,7 @@ In a loop of your own, to stop and go on with the same numbers::
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,12 +29,19 @@ from typing import Any
 
 import numpy as np
 
+from . import files
+from .files import write_atomically
+
 NAME = "checkpoint.safetensors"
 FORMAT = "tinytensor-checkpoint-1"
 
 
 class CheckpointError(Exception):
     """A checkpoint that cannot be read, written or used; the message names the file."""
+
+
+class SaveError(CheckpointError):
+    """A checkpoint could not be written; what was there is untouched."""
 
 
 @dataclass
@@ -67,7 +72,8 @@ def save(path: str | Path, checkpoint: Checkpoint) -> Path:
         The path.
 
     Raises:
-        CheckpointError: it could not be written; what was at ``path`` is untouched.
+        SaveError: it could not be written, in several tries within a second; what was at ``path``
+            is untouched. (A CheckpointError.)
         TypeError: an array is not on the host.
     """
     path = Path(path)
@@ -86,18 +92,11 @@ def save(path: str | Path, checkpoint: Checkpoint) -> Path:
     # ASCII keeps lone surrogates, which UTF-8 could not hold; allow_nan reads back losses of inf.
     rest = {**checkpoint.meta, "optimizer": checkpoint.optimizer["numbers"]}
     content = _encode(arrays, {"format": FORMAT, "json": json.dumps(rest)})
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            _write(temporary, content)
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        _sync_folder(path.parent)
+        write_atomically(path, lambda file: file.write(content))
     except OSError as error:
-        raise CheckpointError(
+        raise SaveError(
             f"checkpoint: cannot write {path}: {error.strerror or error}; "
             "the last good one, if any, is untouched"
         ) from error
@@ -170,8 +169,7 @@ def latest(root: str | Path = "runs") -> Path:
 
 def remove_leftovers(folder: str | Path) -> None:
     """Delete half-written files of killed processes. Not while another one may be saving here."""
-    for file in Path(folder).glob(f".{NAME}.*.tmp"):
-        file.unlink(missing_ok=True)
+    files.remove_leftovers(folder, [NAME])
 
 
 def _encode(arrays: Mapping[str, np.ndarray], metadata: dict[str, str]) -> bytes:
@@ -188,24 +186,3 @@ def _decode(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     header = json.loads(content[8 : 8 + size])
     # The library's arrays look into the read-only bytes; copies do not keep the file in memory.
     return {name: np.array(a) for name, a in arrays.items()}, header.get("__metadata__", {})
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file and wait until the disk has it."""
-    with open(path, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Wait until the disk knows of the rename.
-
-    The new file is whole and in place by now; Windows and some network drives cannot do this.
-    """
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -16,14 +16,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import Generator, cuda, no_grad, random
 from ..models import build
 from ..nn import evaluating
-from .checkpoint import NAME, Checkpoint, CheckpointError, load, locate, remove_leftovers, save
-from .clip import clip_grad_norm
+from .checkpoint import Checkpoint, CheckpointError, SaveError, load, locate
 from .config import MODEL_FIELDS, ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, fingerprint, load_text
-from .history import History, Log
+from .folder import RunFolder, warn
+from .history import History
 from .optim import SGD, AdamW, param_groups
 from .optimizer import Optimizer
 from .parallel import DataParallel, WorkerError, why_not
@@ -31,12 +33,14 @@ from .plot import plot_losses
 from .progress import Report
 from .sample import restore_model, sample_text
 from .signals import Stop
+from .step import TrainingError, gradients, look_ahead, not_finite
 
-PICTURE = "loss.png"
+#: seconds to wait before the last checkpoint of a run is tried again
+LAST_TRIES = (1.0, 2.0, 4.0)
 
-
-class TrainingError(RuntimeError):
-    """Training cannot go on: the loss is no longer a number."""
+#: NumPy is not to warn of what does not fit into a number: the loss, the gradients, and before a
+#: checkpoint the weights, are looked at
+quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
 class Trainer:
@@ -52,7 +56,7 @@ class Trainer:
         config: all settings.
         text: what to train on; None reads ``config.data``, or takes the default corpus.
         folder: of the run: checkpoint, log and picture. None takes ``config.out``; where that is
-            None too, nothing is written.
+            None too, nothing is written. While it runs, no other run can use it.
         report: what is shown meanwhile; nothing by default.
 
     Attributes:
@@ -68,7 +72,7 @@ class Trainer:
         self,
         config: TrainConfig,
         text: str | None = None,
-        folder: str | Path | None = None,
+        folder: str | Path | RunFolder | None = None,
         report: Report | None = None,
     ):
         self._setup(config, text, folder, report, None)
@@ -85,7 +89,7 @@ class Trainer:
         self,
         config: TrainConfig,
         text: str | None,
-        folder: str | Path | None,
+        folder: str | Path | RunFolder | None,
         report: Report | None,
         tokenizer: CharTokenizer | None,
     ) -> None:
@@ -106,7 +110,10 @@ class Trainer:
         self.text_hash = fingerprint(text)
         self.data = TokenStream(own.encode(text), config.block_size)
         chosen = config.out if folder is None else folder
-        self.folder = None if chosen is None else Path(chosen)
+        self.files: RunFolder | None = None
+        if chosen is not None:
+            self.files = chosen if isinstance(chosen, RunFolder) else RunFolder(chosen)
+        self._saved: int | None = None  # the step of the checkpoint in the folder
         self.report = Report() if report is None else report
         self.history = History()
         self.step = 0
@@ -125,8 +132,12 @@ class Trainer:
             self.optimizer = SGD(groups, config.lr, config.beta1)
         else:
             self.optimizer = AdamW(groups, config.lr, (config.beta1, config.beta2))
-        self._log: Log | None = None
-        self._parallel: DataParallel | None = None
+        self.parallel: DataParallel | None = None  # the other processes, while they run
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the run."""
+        return None if self.files is None else self.files.path
 
     @classmethod
     def resume(
@@ -190,7 +201,7 @@ class Trainer:
         for group, own in zip(trainer.optimizer.param_groups, settings, strict=True):
             group.update(own)  # settings are the config's, which a flag may have changed
         trainer.same_text = saved.meta.get("text") == trainer.text_hash
-        trainer.step, trainer.history = step, history
+        trainer.step, trainer.history, trainer._saved = step, history, step
         random.set_state(states)
         return trainer
 
@@ -210,27 +221,29 @@ class Trainer:
             True when all steps are done, False when stopped before.
 
         Raises:
-            TrainingError: the loss is not finite any more.
+            TrainingError: the loss, a gradient or a weight is not finite any more, or would not
+                be in the next step; the checkpoint from which the run can go on is not replaced.
             WorkerError: one of several processes has died.
-            CheckpointError: a checkpoint could not be written.
-            ConfigError: the folder cannot be written to, or the processes not be started.
+            SaveError: the last checkpoint could not be written (one on the way is only warned of).
+            ConfigError: the folder cannot be written to, another run has it, or the processes
+                cannot be started.
         """
         if stop is None:
             with Stop() as stop:
                 return self.run(stop)
+        if self.files is None:
+            return self._run(stop)
+        with self.files.held():
+            return self._run(stop)
+
+    @quiet
+    def _run(self, stop: Stop) -> bool:
         config = self.config
-        if self.folder is not None:
-            try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                self._log = Log(self.folder, self.step)
-            except OSError as error:
-                raise ConfigError(
-                    f"out: cannot write to {self.folder}: {error.strerror or error}"
-                ) from None
-            remove_leftovers(self.folder)
-        saved_at = None
         try:
-            self._start_workers()
+            if not stop:
+                self._start_workers()
+            if self.files is not None:
+                self.files.start_log(self.step, self.history.validated)
             self.report.start(self)
             while True:
                 if self._validation_due() and not self._validate(stop):
@@ -240,53 +253,60 @@ class Trainer:
                 self.train_step()
                 self.report.step(self)
                 if self.step % config.checkpoint_every == 0 and self.step < config.steps:
-                    self.save()
+                    self._save_on_the_way()
             # Once more also where the last one is of this step: a validation may have come since.
-            saved_at = self.save()
+            self._save_at_the_end()
         except WorkerError as error:
             raise WorkerError(f"step {self.step + 1}: {error}{self._last_checkpoint()}") from None
         finally:
             self.close()
             self.report.close()
-            if self._log is not None:
-                self._log.close()
-                self._log = None
-        if saved_at is not None:
+            if self.files is not None:
+                self.files.close_log()
+        try:
             self.plot()
+        except Exception as error:  # whatever it is, the run is done and saved
+            warn(f"the loss curve could not be drawn: {error}")
         return self.step >= config.steps and self.history.validated == self.step
 
+    def _save_on_the_way(self) -> None:
+        try:
+            self.save()
+        except SaveError as error:
+            assert self.files is not None
+            self.files.save_failed(error, "the run goes on, and tries again at the next one")
+
+    def _save_at_the_end(self) -> None:
+        for wait in LAST_TRIES:
+            try:
+                self.save()
+                return
+            except SaveError as error:
+                warn(f"{error}; another try in {wait:.0f} s")
+                time.sleep(wait)
+        self.save()
+
+    @quiet
     def train_step(self) -> float:
         """One step: batches, gradients, clipping, update. Returns the loss before the update.
 
         With several ``workers`` their processes are started if need be, and stay for the next step
         until :meth:`close`, or the end of :meth:`run`.
+
+        Raises:
+            TrainingError: the loss or a gradient is not finite; no weight was changed.
         """
-        config = self.config
         parallel = self._start_workers()
         started = time.perf_counter()
         lr = self.schedule(self.step)
         self.optimizer.lr = lr
         self.optimizer.zero_grad()
-        total = 0.0
-        for _ in range(config.accumulate):
-            x, y = self.data.batch(config.batch_size)
-            if parallel is not None:
-                total += parallel.backward(x, y, 1.0 / config.accumulate)
-                continue
-            loss = self.model(x, y)[1]
-            total += loss.item()
-            (loss if config.accumulate == 1 else loss * (1.0 / config.accumulate)).backward()
-            del loss  # and with it the graph, before the next one is made
-        mean = total / config.accumulate
-        limit = config.clip or math.inf
-        if parallel is not None:
-            norm = parallel.reduce()
-        else:
-            norm = clip_grad_norm(self.optimizer.parameters(), limit)
+        limit = self.config.clip or math.inf
+        mean, norm = gradients(self, limit)
         if not (math.isfinite(mean) and math.isfinite(norm)):
-            raise TrainingError(
+            raise self._diverged(
                 f"step {self.step + 1}: loss {mean}, norm of the gradient {norm}; a lower lr "
-                f"(now {lr:.2g}) or clip may help{self._last_checkpoint()}"
+                f"(now {lr:.2g}) or clip may help"
             )
         if parallel is not None:
             parallel.update(limit, norm)
@@ -297,30 +317,47 @@ class Trainer:
         self.history.train.append(mean)
         seconds = time.perf_counter() - started
         self._seconds.append(seconds)
-        if self._log is not None:
-            self._log.write(self.step, loss=mean, lr=lr, grad_norm=norm, seconds=round(seconds, 5))
+        if self.files is not None:
+            self.files.log(
+                self.step, loss=mean, lr=lr, grad_norm=norm, seconds=round(seconds, 5)
+            )
         return mean
 
     def _start_workers(self) -> DataParallel | None:
         """The processes that share each batch, started unless they are there; None for only one."""
         workers = self.config.workers
-        if workers > 1 and (self._parallel is None or self._parallel.closed):
+        if workers > 1 and (self.parallel is None or self.parallel.closed):
             try:
-                self._parallel = DataParallel(self.model, self.optimizer, workers)
+                self.parallel = DataParallel(self.model, self.optimizer, workers)
             except OSError as error:
                 raise ConfigError(
                     f"workers: cannot start {workers} processes: {error.strerror or error}"
                 ) from None
-        return self._parallel
+        return self.parallel
 
     def close(self) -> None:
         """End the processes that :meth:`train_step` has started with several ``workers``."""
-        if self._parallel is not None:
-            self._parallel.close()
-            self._parallel = None
+        if self.parallel is not None:
+            self.parallel.close()
+            self.parallel = None
 
     def _last_checkpoint(self) -> str:
-        return "" if self.folder is None else f"; the last checkpoint is in {self.folder}"
+        """Where a run can go on that has to end here: for the end of an error's message."""
+        if self.files is None:
+            return ""
+        if self._saved is not None and self.files.checkpoint.is_file():
+            return f"; the last checkpoint is in {self.folder}, of step {self._saved}"
+        return "; no checkpoint was saved"
+
+    def _diverged(self, what: str) -> TrainingError:
+        """The error to raise, with the way to go on."""
+        where, lr = self._last_checkpoint(), self.config.lr / 10
+        if self.files is not None and self._saved is not None and where and lr:
+            limit = self.config.min_lr
+            lower = ["--min-lr", f"{lr:g}"] if limit is not None and limit > lr else []
+            command = self.files.command("--lr", f"{lr:g}", *lower)
+            where += f"; go on from it with a lower lr: {command}"
+        return TrainingError(what + where)
 
     def evaluate(self, limit: int | None = None, stop: Stop | None = None) -> float | None:
         """Mean loss over the validation split in consecutive blocks; nothing random is drawn.
@@ -350,9 +387,11 @@ class Trainer:
         loss = self.evaluate(limit, stop)
         if loss is None:
             return False
+        if not math.isfinite(loss):
+            raise self._diverged(f"step {self.step}: validation loss {loss}")
         self.history.val.append((self.step, loss))
-        if self._log is not None:
-            self._log.write(self.step, val_loss=loss)
+        if self.files is not None:
+            self.files.log(self.step, val_loss=loss)
         self.report.validated(self)
         return True
 
@@ -395,18 +434,39 @@ class Trainer:
             },
         )
 
+    @quiet
     def save(self) -> Path | None:
-        """Write the checkpoint into the run's folder; None where it has no folder."""
-        if self.folder is None:
+        """Write the checkpoint into the run's folder; None where it has no folder.
+
+        It replaces the one before only if the run can go on from it: the weights, the optimiser's
+        state, and the loss and gradients of the next step, which are computed for this, are finite.
+
+        Raises:
+            TrainingError: they are not. SaveError: it could not be written. In both cases the one
+                before is untouched.
+        """
+        if self.files is None:
             return None
-        return save(self.folder / NAME, self.checkpoint())
+        state = self.checkpoint()
+        bad = not_finite(state)
+        if bad is not None:
+            raise self._diverged(f"step {self.step}: {bad} is not finite any more")
+        loss, norm = look_ahead(self)
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            raise self._diverged(
+                f"step {self.step + 1} would have loss {loss}, norm of the gradient {norm}, so "
+                f"step {self.step} was not saved"
+            )
+        path = self.files.save(state)
+        self._saved = self.step
+        return path
 
     def plot(self) -> Path | None:
         """Draw the losses into the run's folder; None where it has no folder or no loss."""
-        if self.folder is None or not self.history.train:
+        if self.files is None or not self.history.train:
             return None
         return plot_losses(
-            self.folder / PICTURE,
+            self.files.picture,
             self.history.train,
             self.history.val,
             title=f"{self.config.model}, {self.model.num_parameters():,} parameters",
