@@ -15,7 +15,7 @@ import socket
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ from .history import LOG, Log
 PICTURE = "loss.png"
 LOCK = ".lock"
 OWNER = ".owner"
+#: seconds to wait before the last checkpoint of a run is tried again
+LAST_TRIES = (1.0, 2.0, 4.0)
 
 #: what a file system says that has no locks
 _NO_LOCKS = {
@@ -47,10 +49,12 @@ class RunFolder:
 
     Attributes:
         path: as given.
+        saved: the step of the checkpoint that the run saved, or goes on from; None before.
     """
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
+        self.saved: int | None = None
         self._lock: Any = None
         self._held = False
         self._made: list[Path] = []  # folders that claim has made, the deepest first
@@ -209,23 +213,29 @@ class RunFolder:
         """The picture's file, whether or not it is there."""
         return self.path / PICTURE
 
-    def save(self, checkpoint: Checkpoint) -> Path:
-        """Write the checkpoint.
+    @property
+    def saved_step(self) -> int | None:
+        """:attr:`saved`, if the checkpoint is still there."""
+        return self.saved if self.checkpoint.is_file() else None
+
+    def save(self, checkpoint: Checkpoint, step: int) -> Path:
+        """Write the checkpoint of a step.
 
         Raises:
             SaveError: it could not be written; what was there is untouched.
         """
         path = save(self.checkpoint, checkpoint)
+        self.saved = step
         if self._failures:
             warn(f"checkpoints are written again, to {path}")
             self._failures = 0
         return path
 
-    def save_failed(self, error: SaveError, what_then: str) -> None:
+    def save_failed(self, error: SaveError) -> None:
         """Warn that the run goes on without this checkpoint: of many in a row, now and then."""
         self._failures += 1
         if self._failures & (self._failures - 1) == 0:  # the 1st, 2nd, 4th, 8th ...
-            warn(f"{error}; {what_then}")
+            warn(f"{error}; the run goes on till the next checkpoint")
 
     def start_log(self, step: int, validated: int) -> None:
         """Begin to log, after what the log has up to there; see :class:`Log`."""
@@ -249,6 +259,42 @@ class RunFolder:
 
 class InUse(ConfigError):
     """Another run has the folder."""
+
+
+def last_checkpoint(folder: RunFolder | None) -> str:
+    """Where a run can go on that has to end: what to add to an error's message."""
+    if folder is None:
+        return ""
+    if folder.saved_step is None and folder.checkpoint.is_file():
+        return f"; no checkpoint was saved, the one in {folder.path} is another run's"
+    if folder.saved_step is None:
+        return "; no checkpoint was saved"
+    return f"; the last checkpoint is in {folder.path}, of step {folder.saved_step}"
+
+
+def save_on_the_way(folder: RunFolder | None, save: Callable[[], object]) -> None:
+    """Save a run that goes on; where that fails, it goes on without."""
+    try:
+        save()
+    except SaveError as error:
+        assert folder is not None
+        folder.save_failed(error)
+
+
+def save_at_the_end(save: Callable[[], object]) -> None:
+    """Save a run that ends: with more patience, since there is no next time.
+
+    Raises:
+        SaveError: the last try has failed.
+    """
+    for wait in LAST_TRIES:
+        try:
+            save()
+            return
+        except SaveError as error:
+            warn(f"{error}; another try in {wait:.0f} s")
+            time.sleep(wait)
+    save()
 
 
 def warn(text: str) -> None:

@@ -92,7 +92,9 @@ def plot_losses(
     if title:
         axes.set_title(title, loc="left")
     path = Path(path)
-    return write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:] or "png"))
+    return write_atomically(
+        path, lambda file: figure.savefig(file, format=path.suffix[1:] or "png")
+    )
 
 
 def running_mean(values: np.ndarray, width: int) -> np.ndarray:

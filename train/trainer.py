@@ -21,10 +21,10 @@ import numpy as np
 from .. import Generator, cuda, no_grad, random
 from ..models import build
 from ..nn import evaluating
-from .checkpoint import Checkpoint, CheckpointError, SaveError, load, locate
+from .checkpoint import Checkpoint, CheckpointError, load, locate
 from .config import MODEL_FIELDS, ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, fingerprint, load_text
-from .folder import RunFolder, warn
+from .folder import RunFolder, last_checkpoint, save_at_the_end, save_on_the_way, warn
 from .history import History
 from .optim import SGD, AdamW, param_groups
 from .optimizer import Optimizer
@@ -33,10 +33,7 @@ from .plot import plot_losses
 from .progress import Report
 from .sample import restore_model, sample_text
 from .signals import Stop
-from .step import TrainingError, gradients, look_ahead, not_finite
-
-#: seconds to wait before the last checkpoint of a run is tried again
-LAST_TRIES = (1.0, 2.0, 4.0)
+from .step import diverged, gradients, refuse_spoilt
 
 #: NumPy is not to warn of what does not fit into a number: the loss, the gradients, and before a
 #: checkpoint the weights, are looked at
@@ -110,10 +107,9 @@ class Trainer:
         self.text_hash = fingerprint(text)
         self.data = TokenStream(own.encode(text), config.block_size)
         chosen = config.out if folder is None else folder
-        self.files: RunFolder | None = None
+        self.run_folder: RunFolder | None = None
         if chosen is not None:
-            self.files = chosen if isinstance(chosen, RunFolder) else RunFolder(chosen)
-        self._saved: int | None = None  # the step of the checkpoint in the folder
+            self.run_folder = chosen if isinstance(chosen, RunFolder) else RunFolder(chosen)
         self.report = Report() if report is None else report
         self.history = History()
         self.step = 0
@@ -132,12 +128,12 @@ class Trainer:
             self.optimizer = SGD(groups, config.lr, config.beta1)
         else:
             self.optimizer = AdamW(groups, config.lr, (config.beta1, config.beta2))
-        self.parallel: DataParallel | None = None  # the other processes, while they run
+        self._parallel: DataParallel | None = None
 
     @property
     def folder(self) -> Path | None:
         """The folder of the run."""
-        return None if self.files is None else self.files.path
+        return None if self.run_folder is None else self.run_folder.path
 
     @classmethod
     def resume(
@@ -146,6 +142,7 @@ class Trainer:
         changes: Mapping[str, Any] | None = None,
         text: str | None = None,
         report: Report | None = None,
+        folder: RunFolder | None = None,
     ) -> Trainer:
         """The trainer that saved a checkpoint, at the step where it did.
 
@@ -155,6 +152,7 @@ class Trainer:
                 can't change. With other ``workers`` the losses differ by rounding, and dropout
                 draws other numbers.
             text, report: as in the constructor.
+            folder: that of the run, where it is held already.
 
         Raises:
             CheckpointError: it cannot be read, or does not fit together.
@@ -189,7 +187,7 @@ class Trainer:
             )
         model, tokenizer = restore_model(saved, file)
         trainer = cls.__new__(cls)
-        folder = file.parent
+        folder = RunFolder(file.parent) if folder is None else folder
         trainer._setup(config.merged(changes), text, folder, report, tokenizer)
         trainer.model = model
         trainer._finish()
@@ -201,7 +199,8 @@ class Trainer:
         for group, own in zip(trainer.optimizer.param_groups, settings, strict=True):
             group.update(own)  # settings are the config's, which a flag may have changed
         trainer.same_text = saved.meta.get("text") == trainer.text_hash
-        trainer.step, trainer.history, trainer._saved = step, history, step
+        trainer.step, trainer.history = step, history
+        folder.saved = step
         random.set_state(states)
         return trainer
 
@@ -231,9 +230,9 @@ class Trainer:
         if stop is None:
             with Stop() as stop:
                 return self.run(stop)
-        if self.files is None:
+        if self.run_folder is None:
             return self._run(stop)
-        with self.files.held():
+        with self.run_folder.held():
             return self._run(stop)
 
     @quiet
@@ -242,8 +241,8 @@ class Trainer:
         try:
             if not stop:
                 self._start_workers()
-            if self.files is not None:
-                self.files.start_log(self.step, self.history.validated)
+            if self.run_folder is not None:
+                self.run_folder.start_log(self.step, self.history.validated)
             self.report.start(self)
             while True:
                 if self._validation_due() and not self._validate(stop):
@@ -253,38 +252,23 @@ class Trainer:
                 self.train_step()
                 self.report.step(self)
                 if self.step % config.checkpoint_every == 0 and self.step < config.steps:
-                    self._save_on_the_way()
+                    save_on_the_way(self.run_folder, self.save)
             # Once more also where the last one is of this step: a validation may have come since.
-            self._save_at_the_end()
+            save_at_the_end(self.save)
         except WorkerError as error:
-            raise WorkerError(f"step {self.step + 1}: {error}{self._last_checkpoint()}") from None
+            raise WorkerError(
+                f"step {self.step + 1}: {error}{last_checkpoint(self.run_folder)}"
+            ) from None
         finally:
             self.close()
             self.report.close()
-            if self.files is not None:
-                self.files.close_log()
+            if self.run_folder is not None:
+                self.run_folder.close_log()
         try:
             self.plot()
         except Exception as error:  # whatever it is, the run is done and saved
             warn(f"the loss curve could not be drawn: {error}")
         return self.step >= config.steps and self.history.validated == self.step
-
-    def _save_on_the_way(self) -> None:
-        try:
-            self.save()
-        except SaveError as error:
-            assert self.files is not None
-            self.files.save_failed(error, "the run goes on, and tries again at the next one")
-
-    def _save_at_the_end(self) -> None:
-        for wait in LAST_TRIES:
-            try:
-                self.save()
-                return
-            except SaveError as error:
-                warn(f"{error}; another try in {wait:.0f} s")
-                time.sleep(wait)
-        self.save()
 
     @quiet
     def train_step(self) -> float:
@@ -302,12 +286,9 @@ class Trainer:
         self.optimizer.lr = lr
         self.optimizer.zero_grad()
         limit = self.config.clip or math.inf
-        mean, norm = gradients(self, limit)
+        mean, norm = gradients(self, parallel, limit)
         if not (math.isfinite(mean) and math.isfinite(norm)):
-            raise self._diverged(
-                f"step {self.step + 1}: loss {mean}, norm of the gradient {norm}; a lower lr "
-                f"(now {lr:.2g}) or clip may help"
-            )
+            raise diverged(self, f"step {self.step + 1}: loss {mean}, norm of the gradient {norm}")
         if parallel is not None:
             parallel.update(limit, norm)
         else:
@@ -317,47 +298,28 @@ class Trainer:
         self.history.train.append(mean)
         seconds = time.perf_counter() - started
         self._seconds.append(seconds)
-        if self.files is not None:
-            self.files.log(
-                self.step, loss=mean, lr=lr, grad_norm=norm, seconds=round(seconds, 5)
-            )
+        if self.run_folder is not None:
+            rounded = round(seconds, 5)
+            self.run_folder.log(self.step, loss=mean, lr=lr, grad_norm=norm, seconds=rounded)
         return mean
 
     def _start_workers(self) -> DataParallel | None:
         """The processes that share each batch, started unless they are there; None for only one."""
         workers = self.config.workers
-        if workers > 1 and (self.parallel is None or self.parallel.closed):
+        if workers > 1 and (self._parallel is None or self._parallel.closed):
             try:
-                self.parallel = DataParallel(self.model, self.optimizer, workers)
+                self._parallel = DataParallel(self.model, self.optimizer, workers)
             except OSError as error:
                 raise ConfigError(
                     f"workers: cannot start {workers} processes: {error.strerror or error}"
                 ) from None
-        return self.parallel
+        return self._parallel
 
     def close(self) -> None:
         """End the processes that :meth:`train_step` has started with several ``workers``."""
-        if self.parallel is not None:
-            self.parallel.close()
-            self.parallel = None
-
-    def _last_checkpoint(self) -> str:
-        """Where a run can go on that has to end here: for the end of an error's message."""
-        if self.files is None:
-            return ""
-        if self._saved is not None and self.files.checkpoint.is_file():
-            return f"; the last checkpoint is in {self.folder}, of step {self._saved}"
-        return "; no checkpoint was saved"
-
-    def _diverged(self, what: str) -> TrainingError:
-        """The error to raise, with the way to go on."""
-        where, lr = self._last_checkpoint(), self.config.lr / 10
-        if self.files is not None and self._saved is not None and where and lr:
-            limit = self.config.min_lr
-            lower = ["--min-lr", f"{lr:g}"] if limit is not None and limit > lr else []
-            command = self.files.command("--lr", f"{lr:g}", *lower)
-            where += f"; go on from it with a lower lr: {command}"
-        return TrainingError(what + where)
+        if self._parallel is not None:
+            self._parallel.close()
+            self._parallel = None
 
     def evaluate(self, limit: int | None = None, stop: Stop | None = None) -> float | None:
         """Mean loss over the validation split in consecutive blocks; nothing random is drawn.
@@ -388,10 +350,10 @@ class Trainer:
         if loss is None:
             return False
         if not math.isfinite(loss):
-            raise self._diverged(f"step {self.step}: validation loss {loss}")
+            raise diverged(self, f"step {self.step}: validation loss {loss}")
         self.history.val.append((self.step, loss))
-        if self.files is not None:
-            self.files.log(self.step, val_loss=loss)
+        if self.run_folder is not None:
+            self.run_folder.log(self.step, val_loss=loss)
         self.report.validated(self)
         return True
 
@@ -445,28 +407,18 @@ class Trainer:
             TrainingError: they are not. SaveError: it could not be written. In both cases the one
                 before is untouched.
         """
-        if self.files is None:
+        if self.run_folder is None:
             return None
         state = self.checkpoint()
-        bad = not_finite(state)
-        if bad is not None:
-            raise self._diverged(f"step {self.step}: {bad} is not finite any more")
-        loss, norm = look_ahead(self)
-        if not (math.isfinite(loss) and math.isfinite(norm)):
-            raise self._diverged(
-                f"step {self.step + 1} would have loss {loss}, norm of the gradient {norm}, so "
-                f"step {self.step} was not saved"
-            )
-        path = self.files.save(state)
-        self._saved = self.step
-        return path
+        refuse_spoilt(self, self._parallel, state)
+        return self.run_folder.save(state, self.step)
 
     def plot(self) -> Path | None:
         """Draw the losses into the run's folder; None where it has no folder or no loss."""
-        if self.files is None or not self.history.train:
+        if self.run_folder is None or not self.history.train:
             return None
         return plot_losses(
-            self.files.picture,
+            self.run_folder.picture,
             self.history.train,
             self.history.val,
             title=f"{self.config.model}, {self.model.num_parameters():,} parameters",

@@ -39,7 +39,7 @@ def run(args: list[str]) -> int:
     from ..checkpoint import CheckpointError, SaveError
     from ..data import DataError
     from ..parallel import WorkerError
-    from ..trainer import TrainingError
+    from ..step import TrainingError
 
     try:
         return app(args=args, prog_name="tinytensor", standalone_mode=False) or 0

@@ -47,8 +47,7 @@ def train(
             out = given.pop("out", None)
             file = locate(Path(out) if out is not None else latest())
             place = ends.enter_context(RunFolder(file.parent).held())
-            trainer = Trainer.resume(file, given)
-            trainer.files = place
+            trainer = Trainer.resume(file, given, folder=place)
             if not trainer.same_text:
                 print("note: the text is not the one of the checkpoint", file=sys.stderr)
             if trainer.step >= trainer.config.steps:
@@ -100,10 +99,13 @@ def run_folder(config: TrainConfig, overwrite: bool) -> Iterator[RunFolder]:
         place = RunFolder(config.out)
         if place.path.exists() and not place.path.is_dir():
             raise ConfigError(f"out: {place.path} is not a folder")
-    with place.held():
+        place.claim()
+    try:
         if place.checkpoint.exists() and not overwrite:
             raise ConfigError(
                 f"out: {place.path} has a checkpoint; --resume goes on with it, --overwrite "
                 "replaces it"
             )
         yield place
+    finally:
+        place.release()
