@@ -118,7 +118,7 @@ class Log:
 
 def kept(path: Path, step: int, validated: int) -> Iterator[bytes]:
     """The lines of a log that a run keeps which continues at ``step``; see :class:`Log`."""
-    if not step or not path.exists():
+    if not step or path.is_symlink() or not path.is_file():
         return
     for line in lines(path, LONGEST):
         try:

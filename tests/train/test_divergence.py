@@ -39,24 +39,23 @@ def spoil(trainer: Trainer, value: float = math.nan) -> None:
 def test_what_is_saved_can_go_on(tmp_path: Path, model: str, optimizer: str) -> None:
     """Every diverging run leaves a checkpoint whose next step is finite, or none, and names it."""
     ends = []
-    for lr in (1e3, 1e9, 1e30):
-        for every in (1, 2, 4):
-            settings = {"lr": lr, "checkpoint_every": every, "clip": 0.0, "warmup": 0, "steps": 6}
-            folder = tmp_path / f"{lr:g}-{every}"
-            trainer = Trainer(config(model, optimizer=optimizer, **settings), TEXT, folder)
-            text = "of step 6;"
-            try:
-                trainer.run()
-            except TrainingError as error:
-                text = str(error)
-            ends.append(text)
-            if (folder / files.NAME).exists():
-                resumed = Trainer.resume(folder, {"steps": 9}, TEXT)
-                assert f"of step {resumed.step};" in text
-                assert all(all_finite(a) for a in resumed.model.state_dict().values())
-                assert math.isfinite(resumed.train_step())
-            else:
-                assert text.endswith("; no checkpoint was saved")
+    for lr, every in [(1e3, 4), (1e9, 1), (1e9, 2), (1e30, 1)]:
+        settings = {"lr": lr, "checkpoint_every": every, "clip": 0.0, "warmup": 0, "steps": 6}
+        folder = tmp_path / f"{lr:g}-{every}"
+        trainer = Trainer(config(model, optimizer=optimizer, **settings), TEXT, folder)
+        text = "of step 6;"
+        try:
+            trainer.run()
+        except TrainingError as error:
+            text = str(error)
+        ends.append(text)
+        if (folder / files.NAME).exists():
+            resumed = Trainer.resume(folder, {"steps": 9}, TEXT)
+            assert f"of step {resumed.step};" in text
+            assert all(all_finite(a) for a in resumed.model.state_dict().values())
+            assert math.isfinite(resumed.train_step())
+        else:
+            assert text.endswith("; no checkpoint was saved")
     assert any("go on from it with a lower lr" in text for text in ends)
 
 

@@ -110,7 +110,9 @@ def test_planted_links_and_pipes_are_not_followed(
 
 def test_lines_are_read_one_by_one_and_long_ones_left_out(tmp_path: Path) -> None:
     path = tmp_path / "lines"
-    path.write_bytes(b"one\n" + b"x" * 1000 + b"\ntwo\n\n" + b"y" * 9 + b"\n" + b"z" * 11 + b"\nend")
+    path.write_bytes(
+        b"one\n" + b"x" * 1000 + b"\ntwo\n\n" + b"y" * 9 + b"\n" + b"z" * 11 + b"\nend"
+    )
     assert list(lines(path, 10)) == [b"one\n", b"two\n", b"\n", b"yyyyyyyyy\n", b"end"]
     path.write_bytes(b"")
     assert list(lines(path, 10)) == []
