@@ -22,7 +22,7 @@ In a loop of your own, to stop and go on with the same numbers::
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,19 +61,19 @@ class Checkpoint:
     meta: dict[str, Any] = field(default_factory=dict)
 
 
-def save(path: str | Path, checkpoint: Checkpoint) -> Path:
+def save(path: str | Path, checkpoint: Checkpoint, patience: Sequence[float] | None = None) -> Path:
     """Write a checkpoint so that ``path`` is at every moment the old file or the whole new one.
 
     Args:
         path: where; its folder is made if need be.
         checkpoint: what. Arrays must be NumPy's: a run on a GPU saves host arrays only.
+        patience: seconds to wait before each further try; see :func:`files.write_atomically`.
 
     Returns:
         The path.
 
     Raises:
-        SaveError: it could not be written, in several tries within a second; what was at ``path``
-            is untouched. (A CheckpointError.)
+        SaveError: it could not be written; what was at ``path`` is untouched. (A CheckpointError.)
         TypeError: an array is not on the host.
     """
     path = Path(path)
@@ -94,7 +94,7 @@ def save(path: str | Path, checkpoint: Checkpoint) -> Path:
     content = _encode(arrays, {"format": FORMAT, "json": json.dumps(rest)})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, lambda file: file.write(content))
+        write_atomically(path, lambda file: file.write(content), patience)
     except OSError as error:
         raise SaveError(
             f"checkpoint: cannot write {path}: {error.strerror or error}; "

@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 import socket
+import subprocess
 import sys
 import time
 import warnings
@@ -224,7 +225,8 @@ class RunFolder:
         Raises:
             SaveError: it could not be written; what was there is untouched.
         """
-        path = save(self.checkpoint, checkpoint)
+        # a second in vain is enough: a disk that stays full is not to slow the run down
+        path = save(self.checkpoint, checkpoint, () if self._failures else None)
         self.saved = step
         if self._failures:
             warn(f"checkpoints are written again, to {path}")
@@ -254,7 +256,8 @@ class RunFolder:
 
     def command(self, *more: str) -> str:
         """The command line that goes on with the run in it, with further arguments."""
-        return shlex.join(["tinytensor", "train", "--resume", "--out", str(self.path), *more])
+        words = ["tinytensor", "train", "--resume", "--out", str(self.path), *more]
+        return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
 class InUse(ConfigError):

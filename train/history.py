@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ class Log:
     """A text file with one JSON object for each step and each validation.
 
     A log that cannot be written never ends a run. What a full disk refuses is kept, up to
-    :data:`WAITING` bytes, and written as soon as it is possible; the losses are in the checkpoint
+    :data:`WAITING` lines, and written as soon as it is possible; the losses are in the checkpoint
     too.
 
     Args:
@@ -72,7 +73,7 @@ class Log:
         trouble: told once why something could not be written.
     """
 
-    WAITING = 1 << 20
+    WAITING = 10_000
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class Log:
         trouble: Callable[[str], object] = lambda text: None,
     ):
         self._trouble: Callable[[str], object] | None = trouble
-        self._waiting = bytearray()
+        self._waiting: deque[bytes] = deque()
         self._handle: int | None = None
         path = folder / LOG
         try:
@@ -95,13 +96,27 @@ class Log:
         """Add a line."""
         if self._handle is None:
             return
-        if len(self._waiting) < self.WAITING:  # else this one is left out, whole
-            self._waiting += (json.dumps({"step": step, **values}) + "\n").encode()
+        if len(self._waiting) < self.WAITING:
+            self._waiting.append((json.dumps({"step": step, **values}) + "\n").encode())
         try:
             while self._waiting:
-                del self._waiting[: os.write(self._handle, self._waiting)]
+                self._put(self._handle, self._waiting[0])
+                self._waiting.popleft()
         except OSError as error:
             self._tell(f"{error.strerror or error}; the run goes on, and tries again")
+
+    @staticmethod
+    def _put(handle: int, line: bytes) -> None:
+        """Add a line, or nothing."""
+        done = 0
+        try:
+            while done < len(line):
+                done += os.write(handle, line[done:])
+        except OSError:
+            if done:  # there was room for a part of it
+                with contextlib.suppress(OSError):
+                    os.ftruncate(handle, os.fstat(handle).st_size - done)
+            raise
 
     def close(self) -> None:
         """Close the file."""

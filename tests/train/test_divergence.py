@@ -39,7 +39,7 @@ def spoil(trainer: Trainer, value: float = math.nan) -> None:
 def test_what_is_saved_can_go_on(tmp_path: Path, model: str, optimizer: str) -> None:
     """Every diverging run leaves a checkpoint whose next step is finite, or none, and names it."""
     ends = []
-    for lr, every in [(1e3, 4), (1e9, 1), (1e9, 2), (1e30, 1)]:
+    for lr, every in [(1e3, 1), (1e9, 1), (1e9, 2), (1e30, 1)]:
         settings = {"lr": lr, "checkpoint_every": every, "clip": 0.0, "warmup": 0, "steps": 6}
         folder = tmp_path / f"{lr:g}-{every}"
         trainer = Trainer(config(model, optimizer=optimizer, **settings), TEXT, folder)

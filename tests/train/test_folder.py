@@ -227,10 +227,10 @@ def failing(monkeypatch: pytest.MonkeyPatch, steps: range, name: str = files.NAM
 def test_a_checkpoint_that_fails_on_the_way_costs_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Report R35: saved at 2, not at 4 and 6, again at 8."""
+    """Report R35: saved at 2, not at 4 (two tries) and 6 (one more), again at 8."""
     expected = Trainer(config(steps=10), TEXT)
     expected.run()
-    failing(monkeypatch, range(2, 6))
+    failing(monkeypatch, range(2, 5))
     seen = []
     trainer = Trainer(config(steps=10, checkpoint_every=2), TEXT, tmp_path)
     trainer.report = At(7, lambda: seen.append(files.load(tmp_path).meta["step"]))
