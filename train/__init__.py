@@ -24,7 +24,8 @@ from .parallel import DataParallel, WorkerError
 from .plot import plot_losses
 from .sample import load_model, sample_text, stream_text
 from .schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
-from .trainer import Trainer, TrainingError
+from .step import TrainingError
+from .trainer import Trainer
 
 __all__ = [
     "Adam",

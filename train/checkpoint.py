@@ -2,10 +2,10 @@
 
 A checkpoint is a single safetensors file: weights, optimiser state and losses as arrays, and all
 the rest (settings, step, generator states, vocabulary) as JSON in its metadata. Being one file it
-can be replaced in one atomic step: it is written under another name in the same folder, flushed to
-the disk, and renamed. A kill, a full disk or a power cut at any moment leaves the last good one.
-Nothing in it can run code; a file from elsewhere is checked before anything is changed. A checksum
-over all of the file tells a damaged one; it does not tell who wrote it.
+can be replaced in one atomic step (see ``files.py``): a kill, a full disk or a power cut at any
+moment leaves the last good one. Nothing in it can run code; a file from elsewhere is checked before
+anything is changed. A checksum over all of the file tells a damaged one; it does not tell who wrote
+it.
 
 In a loop of your own, to stop and go on with the same numbers::
 
@@ -22,11 +22,9 @@ In a loop of your own, to stop and go on with the same numbers::
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,6 +41,8 @@ from ..nn.tensor_file import (
     read_arrays,
     read_header,
 )
+from . import files
+from .files import write_atomically
 from .memory import machine_memory, readable
 
 NAME = "checkpoint.safetensors"
@@ -55,6 +55,10 @@ _BLANK = "0" * hashlib.sha256().digest_size * 2
 
 class CheckpointError(Exception):
     """A checkpoint that cannot be read, written or used; the message names the file."""
+
+
+class SaveError(CheckpointError):
+    """A checkpoint could not be written; what was there is untouched."""
 
 
 @dataclass
@@ -74,18 +78,19 @@ class Checkpoint:
     meta: dict[str, Any] = field(default_factory=dict)
 
 
-def save(path: str | Path, checkpoint: Checkpoint) -> Path:
+def save(path: str | Path, checkpoint: Checkpoint, patience: Sequence[float] | None = None) -> Path:
     """Write a checkpoint so that ``path`` is at every moment the old file or the whole new one.
 
     Args:
         path: where; its folder is made if need be.
         checkpoint: what. Arrays must be NumPy's: a run on a GPU saves host arrays only.
+        patience: seconds to wait before each further try; see :func:`files.write_atomically`.
 
     Returns:
         The path.
 
     Raises:
-        CheckpointError: it could not be written; what was at ``path`` is untouched.
+        SaveError: it could not be written; what was at ``path`` is untouched. (A CheckpointError.)
         TypeError: an array is not on the host.
     """
     path = Path(path)
@@ -104,18 +109,11 @@ def save(path: str | Path, checkpoint: Checkpoint) -> Path:
     # ASCII keeps lone surrogates, which UTF-8 could not hold; allow_nan reads back losses of inf.
     rest = {**checkpoint.meta, "optimizer": checkpoint.optimizer["numbers"]}
     content = _encode(arrays, {"format": FORMAT, "json": json.dumps(rest)})
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            _write(temporary, content)
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        _sync_folder(path.parent)
+        write_atomically(path, lambda file: file.write(content), patience)
     except OSError as error:
-        raise CheckpointError(
+        raise SaveError(
             f"checkpoint: cannot write {path}: {error.strerror or error}; "
             "the last good one, if any, is untouched"
         ) from error
@@ -231,8 +229,7 @@ def latest(root: str | Path = "runs") -> Path:
 
 def remove_leftovers(folder: str | Path) -> None:
     """Delete half-written files of killed processes. Not while another one may be saving here."""
-    for file in Path(folder).glob(f".{NAME}.*.tmp"):
-        file.unlink(missing_ok=True)
+    files.remove_leftovers(folder, [NAME])
 
 
 def _encode(arrays: Mapping[str, np.ndarray], metadata: dict[str, str]) -> bytearray:
@@ -242,24 +239,3 @@ def _encode(arrays: Mapping[str, np.ndarray], metadata: dict[str, str]) -> bytea
     digest = hashlib.sha256(content).hexdigest()
     content[start : start + len(digest)] = digest.encode()
     return content
-
-
-def _write(path: Path, content: bytes | bytearray) -> None:
-    """Write a file and wait until the disk has it."""
-    with open(path, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Wait until the disk knows of the rename.
-
-    The new file is whole and in place by now; Windows and some network drives cannot do this.
-    """
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

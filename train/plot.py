@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .files import write_atomically
+
 
 def plot_losses(
     path: str | Path,
@@ -26,6 +28,9 @@ def plot_losses(
 
     Returns:
         The path.
+
+    Raises:
+        OSError: it could not be written; what was there is untouched.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -86,8 +91,10 @@ def plot_losses(
         axes.legend(frameon=True, framealpha=1.0, edgecolor="none", loc="upper right")
     if title:
         axes.set_title(title, loc="left")
-    figure.savefig(path)
-    return Path(path)
+    path = Path(path)
+    return write_atomically(
+        path, lambda file: figure.savefig(file, format=path.suffix[1:] or "png")
+    )
 
 
 def running_mean(values: np.ndarray, width: int) -> np.ndarray:

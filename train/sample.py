@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import Generator
 from ..models import LanguageModel, stream
+from .checkpoint import CheckpointError
 from .data import CharTokenizer
 from .restore import restore
 
@@ -46,10 +49,28 @@ def stream_text(
 
     Raises:
         DataError: an unknown character. ValueError: a setting out of range.
+        CheckpointError: the model's numbers are not finite, as after training has diverged; this
+            comes with the first character.
     """
     ids = tokenizer.encode(prompt, unknown)[None]
     steps = stream(model, ids, length, temperature, top_k, top_p, rng)
-    return (tokenizer.decode(new) for new in steps)
+    return map(tokenizer.decode, _finite(steps))
+
+
+def _finite(steps: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """The same, without NumPy's warnings, and one clear error where there are no probabilities."""
+    while True:
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                new = next(steps, None)
+        except ValueError as error:  # settings and prompt have been checked
+            raise CheckpointError(
+                f"checkpoint: the model gives no probabilities ({error}): its weights are not "
+                "finite, or too large, as after training has diverged"
+            ) from None
+        if new is None:
+            return
+        yield new
 
 
 def sample_text(

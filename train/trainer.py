@@ -16,15 +16,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import Generator, cuda, random
 from ..models import build
-from .checkpoint import NAME, Checkpoint, CheckpointError, remove_leftovers, save
-from .clip import clip_grad_norm
+from .checkpoint import Checkpoint, CheckpointError
 from .config import MODEL_FIELDS, ConfigError, TrainConfig
 from .data import Corpus, DataError, TextFiles, TextString, TokenStream, help_topics
 from .data.difference import origin_difference, vocabulary_difference
 from .data.files import absolute_names
-from .history import History, Log
+from .folder import RunFolder, last_checkpoint, save_at_the_end, save_on_the_way, warn
+from .history import History
 from .memory import check_run
 from .optim import SGD, AdamW, param_groups
 from .optimizer import Optimizer
@@ -34,14 +36,13 @@ from .progress import Report
 from .restore import Restored, restore, shortened
 from .sample import sample_text
 from .signals import Stop
+from .step import diverged, gradients, refuse_spoilt
 from .validation import Pace, Told, due, mean_loss, to_come
 from .workers import check, choose, resumed
 
-PICTURE = "loss.png"
-
-
-class TrainingError(RuntimeError):
-    """Training cannot go on: the loss is no longer a number."""
+#: NumPy is not to warn of what does not fit into a number: the loss, the gradients, and before a
+#: checkpoint the weights, are looked at
+quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
 class Trainer:
@@ -57,7 +58,7 @@ class Trainer:
         config: all settings.
         text: what to train on; None reads ``config.data``, or takes the default corpus.
         folder: of the run: checkpoint, log and picture. None takes ``config.out``; where that is
-            None too, nothing is written.
+            None too, nothing is written. While it runs, no other run can use it.
         report: what is shown meanwhile; nothing by default.
 
     Attributes:
@@ -75,7 +76,7 @@ class Trainer:
         self,
         config: TrainConfig,
         text: str | None = None,
-        folder: str | Path | None = None,
+        folder: str | Path | RunFolder | None = None,
         report: Report | None = None,
     ):
         check(config)
@@ -93,7 +94,7 @@ class Trainer:
         self,
         config: TrainConfig,
         text: str | None,
-        folder: str | Path | None,
+        folder: str | Path | RunFolder | None,
         report: Report | None,
         saved: Restored | None = None,
     ) -> None:
@@ -116,7 +117,9 @@ class Trainer:
         self.tokenizer = own
         self.data = TokenStream(self.corpus.ids(), config.block_size)
         chosen = config.out if folder is None else folder
-        self.folder = None if chosen is None else Path(chosen)
+        self.run_folder: RunFolder | None = None
+        if chosen is not None:
+            self.run_folder = chosen if isinstance(chosen, RunFolder) else RunFolder(chosen)
         self.report = Report() if report is None else report
         self.history = History()
         self.step = 0
@@ -138,8 +141,12 @@ class Trainer:
         self.workers = choose(config, self.model.num_parameters())
         self.config = config.merged({"workers": self.workers})
         self.pace = Pace()
-        self._log: Log | None = None
         self._parallel: DataParallel | None = None
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the run."""
+        return None if self.run_folder is None else self.run_folder.path
 
     @classmethod
     def resume(
@@ -148,6 +155,7 @@ class Trainer:
         changes: Mapping[str, Any] | None = None,
         text: str | None = None,
         report: Report | None = None,
+        folder: RunFolder | None = None,
     ) -> Trainer:
         """The trainer that saved a checkpoint, at the step where it did.
 
@@ -157,6 +165,7 @@ class Trainer:
                 can't change. With other ``workers`` the losses differ by rounding, and dropout
                 draws other numbers.
             text, report: as in the constructor.
+            folder: that of the run, where it is held already.
 
         Raises:
             CheckpointError: it cannot be read, or does not fit together.
@@ -183,7 +192,7 @@ class Trainer:
         if "workers" in changes:
             check(config)
         trainer = cls.__new__(cls)
-        folder = saved.file.parent
+        folder = RunFolder(saved.file.parent) if folder is None else folder
         trainer._setup(config, text, folder, report, saved)
         trainer.model = saved.model
         trainer._finish()
@@ -198,6 +207,7 @@ class Trainer:
             group.update(own)  # settings are the config's, which a flag may have changed
         trainer.workers_note = note
         trainer.step, trainer.history = step, saved.history
+        folder.saved = step
         random.set_state(saved.random)
         return trainer
 
@@ -234,27 +244,29 @@ class Trainer:
             True when all steps are done, False when stopped before.
 
         Raises:
-            TrainingError: the loss is not finite any more.
+            TrainingError: the loss, a gradient or a weight is not finite any more, or would not
+                be in the next step; the checkpoint from which the run can go on is not replaced.
             WorkerError: one of several processes has died.
-            CheckpointError: a checkpoint could not be written.
-            ConfigError: the folder cannot be written to, or the processes not be started.
+            SaveError: the last checkpoint could not be written (one on the way is only warned of).
+            ConfigError: the folder cannot be written to, another run has it, or the processes
+                cannot be started.
         """
         if stop is None:
             with Stop() as stop:
                 return self.run(stop)
+        if self.run_folder is None:
+            return self._run(stop)
+        with self.run_folder.held():
+            return self._run(stop)
+
+    @quiet
+    def _run(self, stop: Stop) -> bool:
         config = self.config
-        if self.folder is not None:
-            try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                self._log = Log(self.folder, self.step)
-            except OSError as error:
-                raise ConfigError(
-                    f"out: cannot write to {self.folder}: {error.strerror or error}"
-                ) from None
-            remove_leftovers(self.folder)
-        saved_at = None
         try:
-            self._start_workers()
+            if not stop:
+                self._start_workers()
+            if self.run_folder is not None:
+                self.run_folder.start_log(self.step, self.history.validated)
             self.report.start(self)
             while True:
                 if self._validation_due() and not self._validate(stop):
@@ -264,54 +276,43 @@ class Trainer:
                 self.train_step()
                 self.report.step(self)
                 if self.step % config.checkpoint_every == 0 and self.step < config.steps:
-                    self.save()
+                    save_on_the_way(self.run_folder, self.save)
             # Once more also where the last one is of this step: a validation may have come since.
-            saved_at = self.save()
+            save_at_the_end(self.save)
         except WorkerError as error:
-            raise WorkerError(f"step {self.step + 1}: {error}{self._last_checkpoint()}") from None
+            raise WorkerError(
+                f"step {self.step + 1}: {error}{last_checkpoint(self.run_folder)}"
+            ) from None
         finally:
             self.close()
             self.report.close()
-            if self._log is not None:
-                self._log.close()
-                self._log = None
-        if saved_at is not None:
+            if self.run_folder is not None:
+                self.run_folder.close_log()
+        try:
             self.plot()
+        except Exception as error:  # whatever it is, the run is done and saved
+            warn(f"the loss curve could not be drawn: {error}")
         return self.step >= config.steps and self.history.validated == self.step
 
+    @quiet
     def train_step(self) -> float:
         """One step: batches, gradients, clipping, update. Returns the loss before the update.
 
         With several ``workers`` their processes are started if need be, and stay for the next step
         until :meth:`close`, or the end of :meth:`run`.
+
+        Raises:
+            TrainingError: the loss or a gradient is not finite; no weight was changed.
         """
-        config = self.config
         parallel = self._start_workers()
         started = time.perf_counter()
         lr = self.schedule(self.step)
         self.optimizer.lr = lr
         self.optimizer.zero_grad()
-        total = 0.0
-        for _ in range(config.accumulate):
-            x, y = self.data.batch(config.batch_size)
-            if parallel is not None:
-                total += parallel.backward(x, y, 1.0 / config.accumulate)
-                continue
-            loss = self.model(x, y)[1]
-            total += loss.item()
-            (loss if config.accumulate == 1 else loss * (1.0 / config.accumulate)).backward()
-            del loss  # and with it the graph, before the next one is made
-        mean = total / config.accumulate
-        limit = config.clip or math.inf
-        if parallel is not None:
-            norm = parallel.reduce()
-        else:
-            norm = clip_grad_norm(self.optimizer.parameters(), limit)
+        limit = self.config.clip or math.inf
+        mean, norm = gradients(self, parallel, limit)
         if not (math.isfinite(mean) and math.isfinite(norm)):
-            raise TrainingError(
-                f"step {self.step + 1}: loss {mean}, norm of the gradient {norm}; a lower lr "
-                f"(now {lr:.2g}) or clip may help{self._last_checkpoint()}"
-            )
+            raise diverged(self, f"step {self.step + 1}: loss {mean}, norm of the gradient {norm}")
         if parallel is not None:
             parallel.update(limit, norm)
         else:
@@ -321,8 +322,9 @@ class Trainer:
         self.history.train.append(mean)
         seconds = time.perf_counter() - started
         self._seconds.append(seconds)
-        if self._log is not None:
-            self._log.write(self.step, loss=mean, lr=lr, grad_norm=norm, seconds=round(seconds, 5))
+        if self.run_folder is not None:
+            rounded = round(seconds, 5)
+            self.run_folder.log(self.step, loss=mean, lr=lr, grad_norm=norm, seconds=rounded)
         return mean
 
     def _start_workers(self) -> DataParallel | None:
@@ -342,9 +344,6 @@ class Trainer:
         if self._parallel is not None:
             self._parallel.close()
             self._parallel = None
-
-    def _last_checkpoint(self) -> str:
-        return "" if self.folder is None else f"; the last checkpoint is in {self.folder}"
 
     def evaluate(
         self, limit: int | None = None, stop: Stop | None = None, told: Told | None = None
@@ -377,9 +376,11 @@ class Trainer:
             loss = self.evaluate(self.config.eval_batches or None, stop, told)
         if loss is None:
             return False
+        if not math.isfinite(loss):
+            raise diverged(self, f"step {self.step}: validation loss {loss}")
         self.history.val.append((self.step, loss))
-        if self._log is not None:
-            self._log.write(self.step, val_loss=loss)
+        if self.run_folder is not None:
+            self.run_folder.log(self.step, val_loss=loss)
         self.report.validated(self)
         return True
 
@@ -433,18 +434,29 @@ class Trainer:
             },
         )
 
+    @quiet
     def save(self) -> Path | None:
-        """Write the checkpoint into the run's folder; None where it has no folder."""
-        if self.folder is None:
+        """Write the checkpoint into the run's folder; None where it has no folder.
+
+        It replaces the one before only if the run can go on from it: the weights, the optimiser's
+        state, and the loss and gradients of the next step, which are computed for this, are finite.
+
+        Raises:
+            TrainingError: they are not. SaveError: it could not be written. In both cases the one
+                before is untouched.
+        """
+        if self.run_folder is None:
             return None
-        return save(self.folder / NAME, self.checkpoint())
+        state = self.checkpoint()
+        refuse_spoilt(self, self._parallel, state)
+        return self.run_folder.save(state, self.step)
 
     def plot(self) -> Path | None:
         """Draw the losses into the run's folder; None where it has no folder or no loss."""
-        if self.folder is None or not self.history.train:
+        if self.run_folder is None or not self.history.train:
             return None
         return plot_losses(
-            self.folder / PICTURE,
+            self.run_folder.picture,
             self.history.train,
             self.history.val,
             title=f"{self.config.model}, {self.model.num_parameters():,} parameters",

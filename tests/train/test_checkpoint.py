@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import inspect
+import io
 import os
 import pickle
 import random
@@ -19,7 +20,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import nn
-from tinytensor.train import AdamW, Checkpoint, CheckpointError
+from tinytensor.train import AdamW, Checkpoint, CheckpointError, files
 from tinytensor.train import checkpoint as module
 from tinytensor.train.checkpoint import NAME, latest, load, locate, remove_leftovers, save
 
@@ -74,19 +75,25 @@ def test_a_full_disk_leaves_the_last_good_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """Case C45: the writer fails after half the bytes (or later); load gives step 1."""
-    path = tmp_path / NAME
+    path, write_once = tmp_path / NAME, files._write_once
     save(path, example(1))
 
     def full(*args: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    def half(file: Path, content: bytes) -> None:
-        file.write_bytes(content[: len(content) // 2])
-        full()
+    def half(path: Path, write: Any) -> None:
+        def fail(file: Any) -> None:
+            content = io.BytesIO()
+            write(content)
+            file.write(content.getvalue()[: content.tell() // 2])
+            full()
+
+        write_once(path, fail)
 
     with monkeypatch.context() as patch:
+        patch.setattr(files, "PATIENCE", ())
         if where == "write":
-            patch.setattr(module, "_write", half)
+            patch.setattr(files, "_write_once", half)
         else:
             patch.setattr(os, where, full)
         with pytest.raises(CheckpointError, match=f"{NAME}: No space left on device; the last"):

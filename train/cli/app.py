@@ -36,17 +36,17 @@ def main(args: list[str] | None = None) -> None:
 
 def run(args: list[str]) -> int:
     """Run the command line; returns the exit code."""
-    from ..checkpoint import CheckpointError
+    from ..checkpoint import CheckpointError, SaveError
     from ..data import DataError
     from ..parallel import WorkerError
-    from ..trainer import TrainingError
+    from ..step import TrainingError
 
     try:
         return app(args=args, prog_name="tinytensor", standalone_mode=False) or 0
+    except (TrainingError, WorkerError, SaveError) as error:
+        return fail(str(error), code=1)
     except (ConfigError, DataError, CheckpointError) as error:
         return fail(str(error))
-    except (TrainingError, WorkerError) as error:
-        return fail(str(error), code=1)
     except (KeyboardInterrupt, typer.Abort):
         return fail("interrupted", code=130)
     except Exception as error:

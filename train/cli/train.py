@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -12,6 +14,10 @@ from ..config import ConfigError, TrainConfig, load_toml
 from .flags import with_settings
 from .messages import command
 from .waiting import Waiting
+
+if TYPE_CHECKING:
+    from ..folder import RunFolder
+    from ..trainer import Trainer
 
 
 @with_settings
@@ -29,19 +35,21 @@ def train(
     **settings: Any,
 ) -> int:
     """Train a model on a text; ends with validation loss, a sample, checkpoint and loss curve."""
-    from ..checkpoint import latest
-    from ..progress import make_report, part_read
+    from ..checkpoint import SaveError, latest, locate
+    from ..folder import RunFolder
+    from ..progress import make_report
     from ..signals import Stop
-    from ..trainer import PICTURE, Trainer
+    from ..trainer import Trainer
 
     given = load_toml(config) if config is not None else {}
     given |= {name: value for name, value in settings.items() if value is not None}
-    with Stop() as stop:
+    with Stop() as stop, ExitStack() as ends:
         if resume:
             out = given.pop("out", None)
-            file = Path(out) if out is not None else latest()
+            file = locate(Path(out) if out is not None else latest())
+            place = ends.enter_context(RunFolder(file.parent).held())
             with Waiting("reading the checkpoint and the text", sys.stdout):
-                trainer = Trainer.resume(file, given)
+                trainer = Trainer.resume(file, given, folder=place)
             if not trainer.same_text:
                 reason = trainer.text_note and f"; {trainer.text_note}"
                 print(f"note: the text is not the one of the checkpoint{reason}", file=sys.stderr)
@@ -51,50 +59,63 @@ def train(
                 print(f"all {trainer.config.steps} steps are done; --steps N goes on")
         else:
             chosen = TrainConfig.from_dict(given, where="train")
-            folder = run_folder(chosen, overwrite)
+            place = ends.enter_context(run_folder(chosen, overwrite))
             with Waiting("reading the text and building the model", sys.stdout):
-                trainer = Trainer(chosen, folder=folder)
+                trainer = Trainer(chosen, folder=place)
         trainer.report = make_report(trainer.config.log_every)
-        complete = trainer.run(stop)
-    assert trainer.folder is not None
-    folder = trainer.folder
-    if not complete:
-        print(
-            f"\nstopped at step {trainer.step} of {trainer.config.steps}, all is saved; "
-            "go on with\n"
-            f"  {command()} train --resume --out {folder}",
-            flush=True,
-        )
-        return 128 + int(stop.signal or 0)
+        try:
+            complete = trainer.run(stop)
+        except SaveError:
+            show_results(trainer)
+            raise
+        if complete:
+            show_results(trainer)
+            print(f"checkpoint       {place.checkpoint}")
+            print(f"loss curve       {place.picture}")
+            print(f"more text        {command()} sample {place.path}")
+            return 0
+    print(
+        f"\nstopped at step {trainer.step} of {trainer.config.steps}, all is saved; "
+        "go on with\n"
+        f"  {command()} train --resume --out {place.path}",
+        flush=True,
+    )
+    return 128 + int(stop.signal or 0)
+
+
+def show_results(trainer: Trainer) -> None:
+    """A sample and the validation loss of the model as it is now."""
+    from ..progress import part_read
+
     with Waiting("writing a sample", sys.stdout):
         text = trainer.sample()
     print(f"\nsample:\n{text}\n")
-    print(f"validation loss  {trainer.history.val[-1][1]:.4f}{part_read(trainer)}")
-    print(f"checkpoint       {folder / 'checkpoint.safetensors'}")
-    print(f"loss curve       {folder / PICTURE}")
-    print(f"more text        {command()} sample {folder}")
-    return 0
+    if trainer.history.val:
+        print(f"validation loss  {trainer.history.val[-1][1]:.4f}{part_read(trainer)}")
 
 
-def run_folder(config: TrainConfig, overwrite: bool) -> Path:
-    """The folder of a new run: the one asked for, or the first that is free in runs/.
+@contextmanager
+def run_folder(config: TrainConfig, overwrite: bool) -> Iterator[RunFolder]:
+    """The folder of a new run, held: the one asked for, or the first that is free in runs/.
 
     Raises:
-        ConfigError: the one asked for is no folder, or has a checkpoint.
+        ConfigError: the one asked for is no folder, is in use, or has a checkpoint.
     """
-    from ..checkpoint import NAME
+    from ..folder import RunFolder
 
-    if config.out is not None:
-        folder = Path(config.out)
-        if folder.exists() and not folder.is_dir():
-            raise ConfigError(f"out: {folder} is not a folder")
-        if (folder / NAME).exists() and not overwrite:
+    if config.out is None:
+        place = RunFolder.choose(config.model)
+    else:
+        place = RunFolder(config.out)
+        if place.path.exists() and not place.path.is_dir():
+            raise ConfigError(f"out: {place.path} is not a folder")
+        place.claim()
+    try:
+        if place.checkpoint.exists() and not overwrite:
             raise ConfigError(
-                f"out: {folder} has a checkpoint; --resume goes on with it, --overwrite replaces it"
+                f"out: {place.path} has a checkpoint; --resume goes on with it, --overwrite "
+                "replaces it"
             )
-        return folder
-    folder, number = Path("runs") / config.model, 1
-    while folder.exists():
-        number += 1
-        folder = Path("runs") / f"{config.model}-{number}"
-    return folder
+        yield place
+    finally:
+        place.release()
