@@ -31,6 +31,8 @@ from typing import Any
 
 import numpy as np
 
+from .paths import given_path
+
 NAME = "checkpoint.safetensors"
 FORMAT = "tinytensor-checkpoint-1"
 
@@ -144,14 +146,23 @@ def load(path: str | Path) -> Checkpoint:
 
 
 def locate(path: str | Path) -> Path:
-    """The checkpoint's file, given the file itself or the folder of its run.
+    """The checkpoint's file, given the file itself or the folder of its run; ``~`` is filled in.
 
     Raises:
-        CheckpointError: there is none.
+        CheckpointError: there is none, or no path could be so.
     """
-    path = Path(path)
-    file = path / NAME if path.is_dir() else path
-    if not file.is_file():
+    try:
+        path = Path(given_path(path))
+    except ValueError as error:
+        raise CheckpointError(f"checkpoint: {error}") from None
+    try:
+        file = path / NAME if path.is_dir() else path
+        found = file.is_file()
+    except OSError as error:  # a name that is too long, a folder that may not be entered
+        raise CheckpointError(
+            f"checkpoint: cannot read {path}: {error.strerror or error}"
+        ) from None
+    if not found:
         raise CheckpointError(f"checkpoint: there is none at {file}")
     return file
 

@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from .config import text_name
+
 if TYPE_CHECKING:
     from .trainer import Trainer
 
@@ -130,7 +132,7 @@ def describe(trainer: Trainer) -> str:
         f"{config.model}: {trainer.model.num_parameters():,} parameters on {config.device}, "
         f"{config.steps} steps of {config.batch_size * config.accumulate} blocks of "
         f"{config.block_size} symbols{start}\n"
-        f"data: {config.data or 'the help topics of Python'}, {len(trainer.tokenizer)} symbols, "
+        f"data: {text_name(config.data)}, {len(trainer.tokenizer)} symbols, "
         f"{len(data.train):,} for training and {len(data.val):,} for validation"
     )
 

@@ -12,21 +12,23 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .. import Generator, cuda, no_grad, random
 from ..models import build
 from ..nn import evaluating
+from .changes import changed
 from .checkpoint import NAME, Checkpoint, CheckpointError, load, locate, remove_leftovers, save
 from .clip import clip_grad_norm
-from .config import MODEL_FIELDS, ConfigError, TrainConfig
+from .config import ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, fingerprint, load_text
 from .history import History, Log
 from .optim import SGD, AdamW, param_groups
 from .optimizer import Optimizer
 from .parallel import DataParallel, WorkerError, why_not
+from .paths import given_path
 from .plot import plot_losses
 from .progress import Report
 from .sample import restore_model, sample_text
@@ -95,7 +97,7 @@ class Trainer:
         if config.workers > 1 and why_not() is not None:
             raise ConfigError(f"workers: expected 1 here, got {config.workers}; {why_not()}")
         if text is None:
-            text = load_text(config.data) if config.data else default_corpus()
+            text = default_corpus() if config.data is None else read_texts(config.data)
         if not text:
             raise DataError("data: the text is empty")
         own = CharTokenizer.from_text(text)
@@ -106,7 +108,7 @@ class Trainer:
         self.text_hash = fingerprint(text)
         self.data = TokenStream(own.encode(text), config.block_size)
         chosen = config.out if folder is None else folder
-        self.folder = None if chosen is None else Path(chosen)
+        self.folder = None if chosen is None else given_folder(chosen)
         self.report = Report() if report is None else report
         self.history = History()
         self.step = 0
@@ -140,9 +142,9 @@ class Trainer:
 
         Args:
             path: the checkpoint, or the folder of its run.
-            changes: settings that differ from now on, such as ``{"steps": 5000}``. The model's
-                can't change. With other ``workers`` the losses differ by rounding, and dropout
-                draws other numbers.
+            changes: settings that differ from now on, such as ``{"steps": 5000}``. The model's,
+                the optimiser's name and the seed can't change. With other ``workers`` the losses
+                differ by rounding, and dropout draws other numbers.
             text, report: as in the constructor.
 
         Raises:
@@ -152,7 +154,6 @@ class Trainer:
         """
         file = locate(path)
         saved = load(file)
-        changes = dict(changes or {})
         try:
             config = TrainConfig.from_dict(saved.meta["config"])
             step, states = saved.meta["step"], saved.meta["random"]
@@ -164,22 +165,10 @@ class Trainer:
             history = History.from_arrays(saved.history, step)
         except (ConfigError, KeyError, ValueError, TypeError, AttributeError) as error:
             raise CheckpointError(f"checkpoint: {file} has damaged settings ({error})") from None
-        for name in ("model", "optimizer", *MODEL_FIELDS):
-            if name in changes and changes[name] != getattr(config, name):
-                was = getattr(config, name)
-                raise ConfigError(
-                    f"{name}: the checkpoint has {'the default' if was is None else was}, "
-                    f"a resumed run can't change it to {changes[name]}"
-                )
-        if changes.get("steps", step) < step:
-            raise ConfigError(
-                f"steps: the checkpoint has done {step}; expected at least that, got "
-                f"{changes['steps']}"
-            )
+        config = changed(config, changes or {}, step, file.parent)
         model, tokenizer = restore_model(saved, file)
         trainer = cls.__new__(cls)
-        folder = file.parent
-        trainer._setup(config.merged(changes), text, folder, report, tokenizer)
+        trainer._setup(config, text, file.parent, report, tokenizer)
         trainer.model = model
         trainer._finish()
         settings = [dict(group) for group in trainer.optimizer.param_groups]
@@ -380,7 +369,7 @@ class Trainer:
         """The state of the run: host arrays and plain values, all copies."""
         config = self.config.to_dict()
         if self.config.data is not None:
-            config["data"] = str(Path(self.config.data).absolute())
+            config["data"] = [str(Path(name).absolute()) for name in self.config.data]
         return Checkpoint(
             weights=self.model.state_dict(),
             optimizer=self.optimizer.state_dict(),
@@ -418,6 +407,25 @@ class Trainer:
         length = self.config.sample_length if length is None else length
         rng = Generator(self.config.seed)
         return sample_text(self.model, self.tokenizer, prompt, length, rng=rng)
+
+
+def given_folder(folder: str | Path) -> Path:
+    """The run's folder as it was given, with ``~`` filled in.
+
+    Raises:
+        ConfigError: it can be none.
+    """
+    try:
+        return Path(given_path(folder))
+    except ValueError as error:
+        raise ConfigError(f"folder: {error}") from None
+
+
+def read_texts(names: Sequence[str]) -> str:
+    """Text files one after the other, with a line end between them where there is none."""
+    texts = [load_text(name) for name in names]
+    ended = [text if text.endswith("\n") else text + "\n" for text in texts[:-1]]
+    return "".join([*ended, texts[-1]])
 
 
 def vocabulary_difference(text: CharTokenizer, saved: CharTokenizer) -> str:

@@ -15,6 +15,7 @@ from ..config import ConfigError
 from .draw import draw
 from .info import info
 from .messages import fail
+from .parsing import Command
 from .profile import profile
 from .sample import sample
 from .train import train
@@ -49,6 +50,8 @@ def run(args: list[str]) -> int:
         return fail(str(error), code=1)
     except (KeyboardInterrupt, typer.Abort):
         return fail("interrupted", code=130)
+    except MemoryError:
+        return fail("there is not enough memory for this; smaller sizes need less", code=1)
     except Exception as error:
         if not hasattr(error, "format_message"):  # a fault of ours: the traceback is of use
             raise
@@ -75,4 +78,4 @@ def top(
 
 
 for _verb in VERBS.values():
-    app.command()(_verb)
+    app.command(cls=Command)(_verb)

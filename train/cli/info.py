@@ -13,13 +13,17 @@ from threadpoolctl import threadpool_info
 
 from ... import __version__, cuda
 from ..checkpoint import load, locate
+from ..config import text_name
 from ..sample import restore_model
+from .parsing import path
 
 
 def info(
     checkpoint: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Argument(help="Checkpoint, or the folder of its run", show_default=False),
+        Optional[str],  # noqa: UP045
+        typer.Argument(
+            callback=path, help="Checkpoint, or the folder of its run", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Show versions and devices, and what is in a checkpoint."""
@@ -84,7 +88,7 @@ def checkpoint_facts(path: str | Path) -> dict[str, str]:
         "file": f"{file} ({file.stat().st_size / 1e6:.1f} MB)",
         "model": f"{type(model).__name__}, {model.num_parameters():,} parameters",
         **{f"  {name}": str(value) for name, value in model.config.to_dict().items()},
-        "data": str(config.get("data") or "the help topics of Python"),
+        "data": text_name(config.get("data")),
         "symbols": f"{len(tokenizer)}: {tokenizer.symbols!r}",
         "step": f"{saved.meta.get('step')} of {config.get('steps')}",
     }

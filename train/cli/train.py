@@ -8,16 +8,22 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from ..config import ConfigError, TrainConfig, load_toml
+from ..config import ConfigError, TrainConfig, check_value
+from ..toml_file import load_toml
 from .flags import with_settings
 from .messages import command
+from .parsing import path
 
 
 @with_settings
 def train(
     config: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="TOML file with any of these settings; flags win", show_default=False),
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            callback=path,
+            help="TOML file with any of these settings; flags win",
+            show_default=False,
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run in --out, or with the latest one")
@@ -34,12 +40,15 @@ def train(
     from ..trainer import PICTURE, Trainer
 
     given = load_toml(config) if config is not None else {}
-    given |= {name: value for name, value in settings.items() if value is not None}
+    given |= {name: value for name, value in settings.items() if value not in (None, [])}
+    if overwrite and resume:
+        raise ConfigError("overwrite: --resume goes on with what is there; give one of them")
+    if overwrite and given.get("out") is None:
+        raise ConfigError("overwrite: expected --out, the folder to start anew in")
     with Stop() as stop:
         if resume:
             out = given.pop("out", None)
-            file = Path(out) if out is not None else latest()
-            trainer = Trainer.resume(file, given)
+            trainer = Trainer.resume(latest() if out is None else check_value("out", out), given)
             if not trainer.same_text:
                 print("note: the text is not the one of the checkpoint", file=sys.stderr)
             if trainer.step >= trainer.config.steps:
@@ -77,9 +86,13 @@ def run_folder(config: TrainConfig, overwrite: bool) -> Path:
 
     if config.out is not None:
         folder = Path(config.out)
-        if folder.exists() and not folder.is_dir():
+        try:
+            there, is_folder, used = folder.exists(), folder.is_dir(), (folder / NAME).exists()
+        except OSError as error:  # a name that is too long, a folder that may not be entered
+            raise ConfigError(f"out: cannot use {folder}: {error.strerror or error}") from None
+        if there and not is_folder:
             raise ConfigError(f"out: {folder} is not a folder")
-        if (folder / NAME).exists() and not overwrite:
+        if used and not overwrite:
             raise ConfigError(
                 f"out: {folder} has a checkpoint; --resume goes on with it, --overwrite replaces it"
             )
