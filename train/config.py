@@ -71,7 +71,10 @@ class TrainConfig:
     out: str | None = setting(None, "Folder of the run (default: runs/MODEL, or the next free one)")
     model: str = setting("gpt", "gpt, lstm or rnn")
 
-    n_layer: int | None = setting(None, "Layers (default: gpt 4, lstm and rnn 2)", 1)
+    n_layer: int | None = setting(
+        None, "Layers (default: gpt 4, lstm and rnn 2)", 1, high=10_000,
+        why="more are too slow even to build",
+    )  # fmt: skip
     n_head: int | None = setting(None, "Attention heads of a gpt (default: 4)", 1)
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
     n_hidden: int | None = setting(None, "State of an lstm or rnn (default: 240, 480)", 1)

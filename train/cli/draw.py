@@ -53,8 +53,8 @@ def draw(
     needed = size(n_layer, n_head, width, block_size, vocab_size, batch_size)
     if needed > LARGEST_DRAWING:
         raise ConfigError(
-            f"sizes: expected a small model, whose picture is the same; the tensors of this one have "
-            f"about {needed:.0e} numbers, more than {LARGEST_DRAWING:.0e}"
+            "sizes: expected a small model, whose picture is the same; the tensors of this one "
+            f"have about {needed:.0e} numbers, more than {LARGEST_DRAWING:.0e}"
         )
     own = {"n_head": n_head} if model == "gpt" else {"n_hidden": n_hidden}
     file = Path(f"{model}.svg" if out is None else out)
