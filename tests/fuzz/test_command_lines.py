@@ -9,6 +9,7 @@ in a valid command (steps, long samples) is cut short.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import sys
@@ -94,12 +95,12 @@ def lines(draw: st.DrawFn) -> list[str]:
     return [verb, *(word for part in parts for word in part)]
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+@functools.cache
+def saved() -> bytes:
     """A checkpoint of two steps."""
-    folder = tmp_path_factory.mktemp("saved")
-    Trainer(config(steps=2), TEXT, folder).run()
-    return (folder / NAME).read_bytes()
+    with tempfile.TemporaryDirectory() as name:
+        Trainer(config(steps=2), TEXT, name).run()
+        return (Path(name) / NAME).read_bytes()
 
 
 @pytest.fixture(autouse=True)
@@ -183,6 +184,7 @@ def call(args: list[str], folder: Path) -> tuple[int, str, str]:
         guarded(),
     ):
         watched.append(folder)
+        tempfile.tempdir = str(folder)
         os.environ.update(dict.fromkeys(home, str(folder / "home")))
         try:
             code = cli.run(args)
@@ -190,6 +192,7 @@ def call(args: list[str], folder: Path) -> tuple[int, str, str]:
             code = int(leaving.code or 0)
         finally:
             watched.pop()
+            tempfile.tempdir = None
             random.set_state(state)
             for name, value in home.items():
                 os.environ.pop(name)
@@ -198,11 +201,11 @@ def call(args: list[str], folder: Path) -> tuple[int, str, str]:
         return code, (out.flush(), out.seek(0), out.read())[2], (err.seek(0), err.read())[1]
 
 
-def furnish(here: Path, saved: bytes) -> None:
+def furnish(here: Path) -> None:
     """A folder with texts, a run, and what is neither."""
     for name in ("folder", "run", "empty"):
         (here / name).mkdir(parents=True)
-    (here / "run" / NAME).write_bytes(saved)
+    (here / "run" / NAME).write_bytes(saved())
     (here / "text.txt").write_text(TEXT)
     (here / "other.txt").write_text(TEXT[::-1])
     (here / "empty.txt").write_bytes(b"")
@@ -229,10 +232,10 @@ def refused(code: int, err: str) -> bool:
 @example(["draw", "gpt", "--n-layer", str(10**9)])
 @example(["sample", "run", "--length", str(10**20)])
 @budget(120)
-def test_any_command_line_ends_in_a_result_or_in_one_line(saved: bytes, args: list[str]) -> None:
+def test_any_command_line_ends_in_a_result_or_in_one_line(args: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
-        furnish(folder / "here", saved)
+        furnish(folder / "here")
         (folder / "home").mkdir()
         writes.clear()
         code, _, err = call(args, folder)
