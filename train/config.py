@@ -228,7 +228,7 @@ def check(f: Any, value: Any) -> Any:
     found = plain(value)
     if isinstance(found, os.PathLike) and f.name in PATHS:
         found = os.fspath(found)
-    if kind is tuple and found:
+    if kind is tuple:
         found = (found,) if isinstance(found, str) else found
         if isinstance(found, tuple):
             found = tuple(os.fspath(x) if isinstance(x, os.PathLike) else x for x in found)
@@ -312,7 +312,7 @@ def check_names(values: Mapping[str, Any]) -> None:
     if unknown:
         advice = hint(unknown[0].replace("-", "_"), {}, names)
         known = advice or f"; known are {', '.join(names)}"
-        raise ConfigError(f"unknown setting {unknown[0]!r}{known}")
+        raise ConfigError(f"unknown setting {shown(unknown[0])}{known}")
 
 
 def text_name(data: Any) -> str:

@@ -69,7 +69,8 @@ def draw(
         loss.backward()
         draw_graph(loss, depth=depth, values=values).save(file)
     except (ValueError, NoRenderer) as error:
-        raise ConfigError(str(error)) from None
+        reason = str(error)
+        raise ConfigError(f"out: {reason[6:]}" if reason.startswith("path: ") else reason) from None
     except OSError as error:
         raise ConfigError(f"out: cannot write {file}: {error.strerror or error}") from None
     print(file)
