@@ -65,7 +65,7 @@ class TrainConfig:
     """
 
     data: tuple[str, ...] | None = setting(
-        None, "Text file; give it again for more (default: the help topics of Python)"
+        None, "Text file; may be given several times (default: the help topics of Python)"
     )
     encoding: str = setting("utf-8", "Encoding of the text files")
     out: str | None = setting(None, "Folder of the run (default: runs/MODEL, or the next free one)")

@@ -369,7 +369,8 @@ class Trainer:
         """The state of the run: host arrays and plain values, all copies."""
         config = self.config.to_dict()
         if self.config.data is not None:
-            config["data"] = [str(Path(name).absolute()) for name in self.config.data]
+            names = [str(Path(name).absolute()) for name in self.config.data]
+            config["data"] = names[0] if len(names) == 1 else names
         return Checkpoint(
             weights=self.model.state_dict(),
             optimizer=self.optimizer.state_dict(),
