@@ -57,8 +57,8 @@ TEXTS = [
     "utf-8", "cp1252", "base64", "x.svg/", "x.bmp", "/dev/null", "\u202e", "gpt", "cuda",
 ]  # fmt: skip
 DEFAULTS = {f.name: [str(f.default)] for f in fields(TrainConfig) if f.default is not None}
-#: of these not all numbers: valid ones in between would take hours, and so they should
-LONG = {"accumulate": ["1", "0", "x", str(10**20)]}
+#: numbers for flags of which some would take hours, or all of the machine, and so they should
+LONG = dict.fromkeys(("accumulate", "workers"), ["1", "0", "x", "nan", str(10**20)])
 #: what Ctrl-C would give, had there been a signal: the training that is cut short
 STOPPED = 128
 counts: Counter[str] = Counter()
