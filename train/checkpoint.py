@@ -72,7 +72,7 @@ def save(path: str | Path, checkpoint: Checkpoint) -> Path:
         CheckpointError: it could not be written; what was at ``path`` is untouched.
         TypeError: an array is not on the host.
     """
-    path = Path(path)
+    path = _given(path)
     parts = {
         "model": checkpoint.weights,
         "optimizer": checkpoint.optimizer["arrays"],
@@ -151,10 +151,7 @@ def locate(path: str | Path) -> Path:
     Raises:
         CheckpointError: there is none, or no path could be so.
     """
-    try:
-        path = Path(given_path(path))
-    except ValueError as error:
-        raise CheckpointError(f"checkpoint: {error}") from None
+    path = _given(path)
     try:
         file = path / NAME if path.is_dir() else path
         found = file.is_file()
@@ -173,10 +170,18 @@ def latest(root: str | Path = "runs") -> Path:
     Raises:
         CheckpointError: there is none.
     """
-    found = sorted(Path(root).glob(f"*/{NAME}"), key=lambda file: file.stat().st_mtime)
+    found = sorted(_given(root).glob(f"*/{NAME}"), key=lambda file: file.stat().st_mtime)
     if not found:
         raise CheckpointError(f"checkpoint: there is none in {root}/; train first, or name one")
     return found[-1]
+
+
+def _given(path: str | Path) -> Path:
+    """A path with ``~`` filled in; CheckpointError where it can be none."""
+    try:
+        return Path(given_path(path))
+    except ValueError as error:
+        raise CheckpointError(f"checkpoint: {error}") from None
 
 
 def remove_leftovers(folder: str | Path) -> None:

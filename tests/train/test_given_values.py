@@ -193,6 +193,9 @@ def test_the_tilde_is_the_home_folder(folder: Path, capsys: pytest.CaptureFixtur
     assert (home / "picture.gv").is_file()
     assert load_model("~/run")[1] == Trainer.resume("~/run").tokenizer
     assert Trainer(config(), TEXT, "~/here").folder == home / "here"
+    files.save("~/own/state", files.Checkpoint({}))
+    assert files.load("~/own/state").weights == {} and (home / "own" / "state").is_file()
+    assert files.latest("~") in (home / "run" / files.NAME, home / "other" / files.NAME)
     assert os.listdir(folder) == ["text.txt"]
     (folder / "~").mkdir()  # a name for those who mean it
     (folder / "~" / "a.txt").write_text(TEXT)
@@ -200,6 +203,8 @@ def test_the_tilde_is_the_home_folder(folder: Path, capsys: pytest.CaptureFixtur
     for bad in ("", "a\nb"):
         with pytest.raises(CheckpointError, match="^checkpoint: expected a path"):
             load_model(bad)
+        with pytest.raises(CheckpointError, match="^checkpoint: expected a path"):
+            files.save(bad, files.Checkpoint({}))
         with pytest.raises(ConfigError, match="^folder: expected a path"):
             Trainer(config(), TEXT, bad)
 
