@@ -9,7 +9,7 @@ from typing import Any
 
 from .config import PATHS, ConfigError, check_names, check_value
 from .paths import has_control_characters
-from .settings import shortened
+from .settings import shortened, shown
 
 LARGEST = 1_000_000
 #: what to say where a backslash in double quotes may be the cause
@@ -33,7 +33,7 @@ def load_toml(path: str | Path) -> dict[str, Any]:
     for key, value in parse(path).items():
         for name, inner in value.items() if isinstance(value, dict) else [(key, value)]:
             if name in values:
-                raise ConfigError(f"{path}: {name} is set twice")
+                raise ConfigError(f"{path}: {shown(name)} is set twice")
             values[name] = inner
     try:  # one by one: a flag may change what they have to go together with
         check_names(values)

@@ -155,7 +155,7 @@ def test_tables_of_a_toml_file_are_headings(tmp_path: Path) -> None:
         ("steps = ", "is not TOML"),
         ("step = 3", "unknown setting 'step'"),
         ("steps = '3'", "run.toml: steps: expected an integer, got '3'"),
-        ("steps = 3\n[x]\nsteps = 4", "steps is set twice"),
+        ("steps = 3\n[x]\nsteps = 4", "'steps' is set twice"),
         ("lr = nan", "lr: expected a finite number"),
         ("dropout = 1", "run.toml: dropout: expected at least 0.0 and below 1.0, got 1"),
         ("schedule = 'x'", "run.toml: schedule: expected one of cosine, "),
