@@ -44,6 +44,7 @@ from ..nn.tensor_file import (
 from . import files
 from .files import write_atomically
 from .memory import machine_memory, readable
+from .paths import given_path
 
 NAME = "checkpoint.safetensors"
 FORMAT = "tinytensor-checkpoint-2"
@@ -93,7 +94,7 @@ def save(path: str | Path, checkpoint: Checkpoint, patience: Sequence[float] | N
         SaveError: it could not be written; what was at ``path`` is untouched. (A CheckpointError.)
         TypeError: an array is not on the host.
     """
-    path = Path(path)
+    path = _given(path)
     parts = {
         "model": checkpoint.weights,
         "optimizer": checkpoint.optimizer["arrays"],
@@ -196,12 +197,12 @@ def _blanked(path: Path, header: Header) -> bytes:
 
 
 def locate(path: str | Path) -> Path:
-    """The checkpoint's file, given the file itself or the folder of its run.
+    """The checkpoint's file, given the file itself or the folder of its run; ``~`` is filled in.
 
     Raises:
-        CheckpointError: there is none.
+        CheckpointError: there is none, or no path could be so.
     """
-    path = Path(path)
+    path = _given(path)
     try:
         file = path / NAME if path.is_dir() else path
         if file.is_file():
@@ -221,10 +222,18 @@ def latest(root: str | Path = "runs") -> Path:
     Raises:
         CheckpointError: there is none.
     """
-    found = sorted(Path(root).glob(f"*/{NAME}"), key=lambda file: file.stat().st_mtime)
+    found = sorted(_given(root).glob(f"*/{NAME}"), key=lambda file: file.stat().st_mtime)
     if not found:
         raise CheckpointError(f"checkpoint: there is none in {root}/; train first, or name one")
     return found[-1]
+
+
+def _given(path: str | Path) -> Path:
+    """A path with ``~`` filled in; CheckpointError where it can be none."""
+    try:
+        return Path(given_path(path))
+    except ValueError as error:
+        raise CheckpointError(f"checkpoint: {error}") from None
 
 
 def remove_leftovers(folder: str | Path) -> None:

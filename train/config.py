@@ -1,26 +1,32 @@
-"""Settings of a training run: defaults, a TOML file, flags of the command line.
+"""Settings of a training run, their defaults and limits.
 
 Each setting is one field of :class:`TrainConfig`, with its help text beside it. The flags of
 ``tinytensor train`` are made from the same fields, so the two can't drift apart. A flag wins over
-the TOML file, the file over the default.
+the TOML file (``toml_file.py``), the file over the default.
 """
 
 from __future__ import annotations
 
+import codecs
 import math
 import operator
-import tomllib
+import os
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
 
 from ..hints import hint
 from ..models import MODELS
+from .paths import given_path
 from .schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
 from .settings import plain, shown
+
+#: the largest integer of a field without a limit of its own: what a count in 64 bits holds
+LARGEST = 2**63 - 1
+#: the largest seed: the generators take 128 bits
+SEEDS = 2**128 - 1
 
 
 class ConfigError(ValueError):
@@ -51,20 +57,26 @@ class TrainConfig:
     A field that is None leaves the choice to the model (its config class has the default) or, for
     ``data``, ``out`` and ``workers``, to the trainer.
 
-    Numbers may be NumPy's, or arrays and tensors without axes.
+    Numbers may be NumPy's, or arrays and tensors without axes. ``data`` may be one name, or a list;
+    the ``~`` of a home folder is filled in. No integer may be larger than 64 bits hold.
 
     Raises:
         ConfigError: a value of the wrong type or out of range, or values that do not go together.
     """
 
-    data: str | None = setting(
-        None, "Text: files, folders, patterns (default: the help topics of Python)"
+    data: tuple[str, ...] | None = setting(
+        None,
+        "Text: a file, folder or pattern; may be given several times "
+        "(default: the help topics of Python)",
     )
     encoding: str = setting("utf-8", "Encoding of the text's files")
     out: str | None = setting(None, "Folder of the run (default: runs/MODEL, or the next free one)")
     model: str = setting("gpt", "gpt, lstm or rnn")
 
-    n_layer: int | None = setting(None, "Layers (default: gpt 4, lstm and rnn 2)", 1)
+    n_layer: int | None = setting(
+        None, "Layers (default: gpt 4, lstm and rnn 2)", 1, high=10_000,
+        why="more are too slow even to build",
+    )  # fmt: skip
     n_head: int | None = setting(None, "Attention heads of a gpt (default: 4)", 1)
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
     n_hidden: int | None = setting(None, "State of an lstm or rnn (default: 240, 480)", 1)
@@ -97,7 +109,10 @@ class TrainConfig:
     beta2: float = setting(0.99, "Decay of AdamW's mean of squares", 0.0, below=1.0)
     weight_decay: float = setting(0.1, "Decay of matrices (norms and biases have none)", 0.0)
     clip: float = setting(1.0, "Largest norm of the gradient, 0 for no limit", 0.0)
-    seed: int = setting(1, "Seed of parameters, batches, dropout and samples", 0)
+    seed: int = setting(
+        1, "Seed of parameters, batches, dropout and samples", 0, high=SEEDS,
+        why="the generators are seeded with 128 bits",
+    )  # fmt: skip
 
     eval_every: int = setting(500, "Steps between two validations", 1)
     eval_batches: int = setting(
@@ -105,7 +120,10 @@ class TrainConfig:
     )
     checkpoint_every: int = setting(500, "Steps between two checkpoints", 1)
     log_every: int = setting(100, "Steps between two lines where there is no progress bar", 1)
-    sample_length: int = setting(300, "Characters of the sample at the end", 0)
+    sample_length: int = setting(
+        300, "Characters of the sample at the end", 0, high=1_000_000,
+        why="tinytensor sample --length writes longer texts",
+    )  # fmt: skip
     device: str = setting("cpu", "cpu or cuda")
 
     def __post_init__(self) -> None:
@@ -157,7 +175,8 @@ class TrainConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as a dict of plain values, fit for JSON."""
-        return asdict(self)
+        values = asdict(self)
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "config") -> TrainConfig:
@@ -189,15 +208,19 @@ MODEL_FIELDS = (
     "n_layer", "n_head", "n_embd", "n_hidden", "block_size", "dropout", "bias", "tie_weights",
 )  # fmt: skip
 
+#: fields that are names of files or folders
+PATHS = ("data", "out")
+
 _TYPES = typing.get_type_hints(TrainConfig)
 
 
 def value_type(name: str) -> tuple[type, bool]:
-    """A field's type (int, float, bool or str), and whether it may be None."""
+    """A field's type (int, float, bool, str or, for several strings, tuple), and whether it may be
+    None."""
     hint = _TYPES[name]
-    if isinstance(hint, types.UnionType):
-        return hint.__args__[0], True
-    return hint, False
+    optional = isinstance(hint, types.UnionType)
+    kind = hint.__args__[0] if optional else hint
+    return typing.get_origin(kind) or kind, optional
 
 
 def check(f: Any, value: Any) -> Any:
@@ -210,10 +233,21 @@ def check(f: Any, value: Any) -> Any:
     if value is None and optional:
         return None
     found = plain(value)
-    fits = isinstance(found, (int, float) if kind is float else kind)
-    if not fits or isinstance(found, bool) and kind is not bool:
-        word = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}[kind]
-        raise ConfigError(f"{f.name}: expected {word}, got {shown(value)}")
+    if isinstance(found, os.PathLike) and f.name in PATHS:
+        found = os.fspath(found)
+    if kind is tuple:
+        found = (found,) if isinstance(found, str) else found
+        if isinstance(found, tuple):
+            found = tuple(os.fspath(x) if isinstance(x, os.PathLike) else x for x in found)
+    if not _fits(kind, found):
+        raise ConfigError(f"{f.name}: expected {_EXPECTED[kind]}, got {shown(value)}")
+    if f.name in PATHS:
+        try:
+            return tuple(map(given_path, found)) if kind is tuple else given_path(found)
+        except ValueError as error:
+            raise ConfigError(f"{f.name}: {error}") from None
+    if f.name == "encoding":
+        return _encoding(found)
     if kind is float:
         try:
             found = float(found)
@@ -223,15 +257,53 @@ def check(f: Any, value: Any) -> Any:
             raise ConfigError(f"{f.name}: expected a finite number, got {shown(value)}")
     choices = CHOICES.get(f.name, (found,))
     if found not in choices:
-        raise ConfigError(f"{f.name}: expected one of {', '.join(choices)}, got {found!r}")
-    limits = f.metadata["limits"]
+        raise ConfigError(f"{f.name}: expected one of {', '.join(choices)}, got {shown(found)}")
+    limits, why = f.metadata["limits"], f.metadata["why"]
+    if kind is int and found > LARGEST and "at most" not in limits:
+        limits, why = {"at most": LARGEST}, "it has to fit into 64 bits"
     if not all(_WITHIN[word](found, limit) for word, limit in limits.items()):
         range_ = " and ".join(f"{word} {limit}" for word, limit in limits.items())
-        why = f.metadata["why"] and f"; {f.metadata['why']}"
-        raise ConfigError(f"{f.name}: expected {range_}, got {shown(value)}{why}")
+        reason = why and f"; {why}"
+        raise ConfigError(f"{f.name}: expected {range_}, got {shown(value)}{reason}")
     return found
 
 
+def check_value(name: str, value: Any) -> Any:
+    """:func:`check` for a field by its name."""
+    return check(TrainConfig.__dataclass_fields__[name], value)
+
+
+def _fits(kind: type, value: Any) -> bool:
+    """Whether a value is of a field's type."""
+    if kind is tuple:
+        return isinstance(value, tuple) and bool(value) and all(isinstance(x, str) for x in value)
+    if isinstance(value, bool) and kind is not bool:
+        return False
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _encoding(name: str) -> str:
+    """The name of a text encoding that Python has.
+
+    Raises:
+        ConfigError: it has none of that name.
+    """
+    try:
+        codec = codecs.lookup(name)
+        "".encode(name)  # refuses what turns bytes into bytes, as base64 does
+    except (LookupError, ValueError):
+        advice = "expected a text encoding, such as utf-8, utf-16, cp1252 or latin-1"
+        raise ConfigError(f"encoding: {advice}, got {shown(name)}") from None
+    return codec.name
+
+
+_EXPECTED = {
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    str: "a string",
+    tuple: "a string or a list of strings",
+}
 _WITHIN = {
     "at least": operator.ge,
     "above": operator.gt,
@@ -247,33 +319,17 @@ def check_names(values: Mapping[str, Any]) -> None:
     if unknown:
         advice = hint(unknown[0].replace("-", "_"), {}, names)
         known = advice or f"; known are {', '.join(names)}"
-        raise ConfigError(f"unknown setting {unknown[0]!r}{known}")
+        raise ConfigError(f"unknown setting {shown(unknown[0])}{known}")
 
 
-def load_toml(path: str | Path) -> dict[str, Any]:
-    """The settings in a TOML file. Tables are only headings: ``[model] n_layer = 6`` is n_layer.
+def text_name(data: Any) -> str:
+    """What a run is trained on, for a line of text: one name, several, or the default.
 
-    Raises:
-        ConfigError: it cannot be read, is no TOML, or holds an unknown or unfit setting.
+    Args:
+        data: as in :class:`TrainConfig`; older checkpoints hold a plain string.
     """
-    try:
-        with open(path, "rb") as file:
-            content = tomllib.load(file)
-    except OSError as error:
-        raise ConfigError(f"config: cannot read {path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"config: {path} is not TOML: {error}") from None
-    values: dict[str, Any] = {}
-    for key, value in content.items():
-        for name, inner in value.items() if isinstance(value, dict) else [(key, value)]:
-            if name in values:
-                raise ConfigError(f"{path}: {name} is set twice")
-            values[name] = inner
-    try:  # one by one: a flag may change what they have to go together with
-        check_names(values)
-        for f in fields(TrainConfig):
-            if f.name in values:
-                check(f, values[f.name])
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
-    return values
+    names = [data] if isinstance(data, str) else data if isinstance(data, (list, tuple)) else []
+    if not names:
+        return "the help topics of Python"
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(map(str, names[:3])) + more

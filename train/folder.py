@@ -24,6 +24,7 @@ from .checkpoint import NAME, Checkpoint, SaveError, save
 from .config import ConfigError
 from .files import lines, remove_leftovers, write_atomically
 from .history import LOG, Log
+from .paths import given_path
 
 PICTURE = "loss.png"
 LOCK = ".lock"
@@ -46,7 +47,7 @@ class RunFolder:
             folder.save(checkpoint)
 
     Args:
-        path: where; it is made when it is claimed.
+        path: where, with ``~`` filled in; it is made when it is claimed.
 
     Attributes:
         path: as given.
@@ -54,7 +55,10 @@ class RunFolder:
     """
 
     def __init__(self, path: str | Path):
-        self.path = Path(path)
+        try:
+            self.path = Path(given_path(path))
+        except ValueError as error:
+            raise ConfigError(f"folder: {error}") from None
         self.saved: int | None = None
         self._lock: Any = None
         self._held = False

@@ -58,7 +58,16 @@ def shown(value: Any) -> str:
         return f"a tensor of shape {value.shape} that requires gradients"
     if getattr(value, "ndim", 0):
         return f"{type(value).__name__} of shape {value.shape}"
-    return repr(value)
+    try:
+        return shortened(repr(value))
+    except ValueError:  # Python writes out no integer of thousands of digits
+        return f"a {type(value).__name__} of thousands of digits"
+
+
+def shortened(text: str, length: int = 200) -> str:
+    """A text with its middle left out where it is long."""
+    half = length // 2 - 2
+    return text if len(text) <= length else f"{text[:half]} ... {text[-half:]}"
 
 
 def not_negative(x: float) -> bool:

@@ -20,8 +20,9 @@ import numpy as np
 
 from .. import Generator, cuda, random
 from ..models import build
+from .changes import changed
 from .checkpoint import Checkpoint, CheckpointError
-from .config import MODEL_FIELDS, ConfigError, TrainConfig
+from .config import ConfigError, TrainConfig
 from .data import Corpus, DataError, TextFiles, TextString, TokenStream, help_topics
 from .data.difference import origin_difference, vocabulary_difference
 from .data.files import absolute_names
@@ -161,9 +162,9 @@ class Trainer:
 
         Args:
             path: the checkpoint, or the folder of its run.
-            changes: settings that differ from now on, such as ``{"steps": 5000}``. The model's
-                can't change. With other ``workers`` the losses differ by rounding, and dropout
-                draws other numbers.
+            changes: settings that differ from now on, such as ``{"steps": 5000}``. The model's,
+                the optimiser's name and the seed can't change. With other ``workers`` the losses
+                differ by rounding, and dropout draws other numbers.
             text, report: as in the constructor.
             folder: that of the run, where it is held already.
 
@@ -173,22 +174,8 @@ class Trainer:
             DataError: the text has another vocabulary.
         """
         saved = restore(path)
-        config, step = saved.config, saved.step
-        changes = dict(changes or {})
-        for name in ("model", "optimizer", *MODEL_FIELDS):
-            if name in changes and changes[name] != getattr(config, name):
-                was = getattr(config, name)
-                raise ConfigError(
-                    f"{name}: the checkpoint has {'the default' if was is None else was}, "
-                    f"a resumed run can't change it to {changes[name]}"
-                )
-        if changes.get("steps", step) < step:
-            raise ConfigError(
-                f"steps: the checkpoint has done {step}; expected at least that, got "
-                f"{changes['steps']}"
-            )
-        changes, note = resumed(config.workers, changes)
-        config = config.merged(changes)
+        changes, note = resumed(saved.config.workers, changes or {})
+        config = changed(saved.config, changes, saved.step, saved.file.parent)
         if "workers" in changes:
             check(config)
         trainer = cls.__new__(cls)
@@ -206,8 +193,8 @@ class Trainer:
         for group, own in zip(trainer.optimizer.param_groups, settings, strict=True):
             group.update(own)  # settings are the config's, which a flag may have changed
         trainer.workers_note = note
-        trainer.step, trainer.history = step, saved.history
-        folder.saved = step
+        trainer.step, trainer.history = saved.step, saved.history
+        folder.saved = saved.step
         random.set_state(saved.random)
         return trainer
 

@@ -7,7 +7,8 @@ one line on standard error and exit code 2; a failing run ends in 1, Ctrl-C in 1
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -15,11 +16,14 @@ from ..config import ConfigError
 from .draw import draw
 from .info import info
 from .messages import fail
+from .parsing import Command
 from .profile import profile
 from .sample import sample
 from .train import train
 
-VERBS = {"train": train, "sample": sample, "draw": draw, "info": info, "profile": profile}
+VERBS: dict[str, Callable[..., Any]] = {
+    "train": train, "sample": sample, "draw": draw, "info": info, "profile": profile,
+}  # fmt: skip
 app = typer.Typer(
     name="tinytensor",
     help="An autograd framework by hand: train, sample and draw GPT, LSTM and RNN models.",
@@ -49,6 +53,8 @@ def run(args: list[str]) -> int:
         return fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return fail("interrupted", code=130)
+    except MemoryError:
+        return fail("there is not enough memory for this; smaller sizes need less", code=1)
     except Exception as error:
         if not hasattr(error, "format_message"):  # a fault of ours: the traceback is of use
             raise
@@ -75,4 +81,4 @@ def top(
 
 
 for _verb in VERBS.values():
-    app.command()(_verb)
+    app.command(cls=Command)(_verb)

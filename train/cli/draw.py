@@ -7,26 +7,37 @@ from typing import Annotated, Optional
 
 import typer
 
-from ..config import ConfigError
+from ..config import LARGEST, ConfigError
+from .parsing import path
+
+#: more can't be read, and takes its time to draw
+LAYERS = 100
+#: numbers in all tensors: below a gigabyte
+LARGEST_DRAWING = 200_000_000
 
 
 def draw(
     model: Annotated[str, typer.Argument(help="gpt, lstm or rnn")],
     out: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="Picture: .svg, .png, .pdf, or .gv for the text (default: MODEL.svg)"),
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            callback=path,
+            help="Picture: .svg, .png, .pdf, or .gv for the text (default: MODEL.svg)",
+        ),
     ] = None,
     depth: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option(help="Levels of modules to open (default: what can still be read)", min=0),
+        typer.Option(
+            help="Levels of modules to open (default: what can still be read)", min=0, max=LARGEST
+        ),
     ] = None,
-    n_layer: Annotated[int, typer.Option(help="Layers", min=1)] = 2,
-    n_head: Annotated[int, typer.Option(help="Heads of a gpt", min=1)] = 2,
-    n_embd: Annotated[int, typer.Option(help="Width", min=1)] = 16,
-    n_hidden: Annotated[int, typer.Option(help="State of an lstm or rnn", min=1)] = 16,
-    block_size: Annotated[int, typer.Option(help="Symbols in a block", min=1)] = 8,
-    vocab_size: Annotated[int, typer.Option(help="Symbols there are", min=1)] = 65,
-    batch_size: Annotated[int, typer.Option(help="Blocks", min=1)] = 2,
+    n_layer: Annotated[int, typer.Option(help="Layers", min=1, max=LAYERS)] = 2,
+    n_head: Annotated[int, typer.Option(help="Heads of a gpt", min=1, max=LARGEST)] = 2,
+    n_embd: Annotated[int, typer.Option(help="Width", min=1, max=LARGEST)] = 16,
+    n_hidden: Annotated[int, typer.Option(help="State of an lstm or rnn", min=1, max=LARGEST)] = 16,
+    block_size: Annotated[int, typer.Option(help="Symbols in a block", min=1, max=LARGEST)] = 8,
+    vocab_size: Annotated[int, typer.Option(help="Symbols there are", min=1, max=LARGEST)] = 65,
+    batch_size: Annotated[int, typer.Option(help="Blocks", min=1, max=LARGEST)] = 2,
     dropout: Annotated[float, typer.Option(help="Dropout probability", min=0, max=1)] = 0.0,
     values: Annotated[bool, typer.Option(help="Show the numbers in small tensors")] = False,
 ) -> None:
@@ -39,8 +50,15 @@ def draw(
 
     if model not in ("gpt", "lstm", "rnn"):
         raise ConfigError(f"model: expected gpt, lstm or rnn, got {model!r}")
+    width = n_embd if model == "gpt" else max(n_embd, n_hidden)
+    needed = size(n_layer, n_head, width, block_size, vocab_size, batch_size)
+    if needed > LARGEST_DRAWING:
+        raise ConfigError(
+            "sizes: expected a small model, whose picture is the same; the tensors of this one "
+            f"have about {needed:.0e} numbers, more than {LARGEST_DRAWING:.0e}"
+        )
     own = {"n_head": n_head} if model == "gpt" else {"n_hidden": n_hidden}
-    path = Path(f"{model}.svg") if out is None else out
+    file = Path(f"{model}.svg" if out is None else out)
     try:
         sizes = MODELS[model][1](
             vocab_size=vocab_size, block_size=block_size, n_layer=n_layer, n_embd=n_embd,
@@ -52,9 +70,19 @@ def draw(
         ids = rng.integers(0, vocab_size, (batch_size, block_size + 1))
         loss = net(ids[:, :-1], ids[:, 1:])[1]
         loss.backward()
-        draw_graph(loss, depth=depth, values=values).save(path)
+        draw_graph(loss, depth=depth, values=values).save(file)
     except (ValueError, NoRenderer) as error:
-        raise ConfigError(str(error)) from None
+        reason = str(error)
+        raise ConfigError(f"out: {reason[6:]}" if reason.startswith("path: ") else reason) from None
     except OSError as error:
-        raise ConfigError(f"out: cannot write {path}: {error.strerror or error}") from None
-    print(path)
+        raise ConfigError(f"out: cannot write {file}: {error.strerror or error}") from None
+    print(file)
+
+
+def size(
+    n_layer: int, n_head: int, width: int, block_size: int, vocab_size: int, batch_size: int
+) -> int:
+    """About how many numbers the tensors of a model hold together, in a step of training."""
+    symbols = batch_size * block_size
+    layer = 12 * width**2 + symbols * (20 * width + n_head * block_size)
+    return n_layer * layer + (symbols + 2 * width) * vocab_size

@@ -50,7 +50,7 @@ def with_settings(
                 f.name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=None,
-                annotation=Annotated[Optional[kind], option],  # noqa: UP045
+                annotation=Annotated[Optional[list[str] if kind is tuple else kind], option],  # noqa: UP045
             )
         )
     command.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]

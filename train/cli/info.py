@@ -12,13 +12,17 @@ import typer
 from threadpoolctl import threadpool_info
 
 from ... import __version__, cuda
+from ..config import text_name
 from ..restore import restore
+from .parsing import path
 
 
 def info(
     checkpoint: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Argument(help="Checkpoint, or the folder of its run", show_default=False),
+        Optional[str],  # noqa: UP045
+        typer.Argument(
+            callback=path, help="Checkpoint, or the folder of its run", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Show versions and devices, and what is in a checkpoint."""
@@ -81,7 +85,7 @@ def checkpoint_facts(path: str | Path) -> dict[str, str]:
         "file": f"{found.file} ({found.file.stat().st_size / 1e6:.1f} MB)",
         "model": f"{type(model).__name__}, {model.num_parameters():,} parameters",
         **{f"  {name}": str(value) for name, value in model.config.to_dict().items()},
-        "data": str(config.data or "the help topics of Python"),
+        "data": text_name(config.data),
         "symbols": f"{len(tokenizer)}: {tokenizer.symbols!r}",
         "step": f"{found.step} of {config.steps}",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from pathlib import Path
 def command() -> str:
     """How to start this program again: the Python that runs it may be one of an environment."""
     python = Path(sys.executable)
-    if python.is_relative_to(Path.cwd()):
-        python = python.relative_to(Path.cwd())
+    with contextlib.suppress(OSError):  # the working folder may be gone
+        if python.is_relative_to(Path.cwd()):
+            python = python.relative_to(Path.cwd())
     return f"{python} -m tinytensor"
 
 

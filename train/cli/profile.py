@@ -25,7 +25,7 @@ from ...profiling.report import (
     speed,
     summary,
 )
-from ..config import ConfigError, TrainConfig
+from ..config import LARGEST, ConfigError, TrainConfig
 from .flags import with_settings
 from .waiting import Waiting
 
@@ -42,6 +42,8 @@ SETTINGS = (
 PARTS = 5
 #: steps before the measuring, in which memory is claimed and threads are started
 WARM_UP = 3
+#: each is kept; a median needs no more
+MOST_STEPS = 1_000_000
 
 
 @dataclass
@@ -219,10 +221,10 @@ def show(head: list[str], found: list[Table]) -> None:
 
 def profile(
     model: Annotated[str, typer.Argument(help="gpt, lstm or rnn")] = "gpt",
-    steps: Annotated[int, typer.Option(help="Steps to measure", min=1)] = 20,
+    steps: Annotated[int, typer.Option(help="Steps to measure", min=1, max=MOST_STEPS)] = 20,
     depth: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option(help="Levels of modules to tell apart (default: all)", min=1),
+        typer.Option(help="Levels of modules to tell apart (default: all)", min=1, max=LARGEST),
     ] = None,
     each_layer: Annotated[
         bool, typer.Option("--each-layer", help="Each layer's modules by themselves")
@@ -231,7 +233,7 @@ def profile(
     **settings: Any,
 ) -> None:
     """Show where the time of a training step goes: by phase, op and module."""
-    given = {name: value for name, value in settings.items() if value is not None}
+    given = {name: value for name, value in settings.items() if value not in (None, [])}
     config = TrainConfig.from_dict({"model": model, **given}, where="profile")
     with Waiting("measuring", sys.stderr):
         found = measure(config, steps)

@@ -5,25 +5,27 @@ from __future__ import annotations
 import os
 import sys
 from itertools import chain
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from ..config import ConfigError
+from ..config import LARGEST, SEEDS, ConfigError
+from .parsing import path
 
 
 def sample(
     checkpoint: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Argument(help="Checkpoint, or the folder of its run (default: the latest run)"),
+        Optional[str],  # noqa: UP045
+        typer.Argument(
+            callback=path, help="Checkpoint, or the folder of its run (default: the latest run)"
+        ),
     ] = None,
     prompt: Annotated[str, typer.Option(help="What the text starts with")] = "",
-    length: Annotated[int, typer.Option(help="Characters to add", min=0)] = 300,
+    length: Annotated[int, typer.Option(help="Characters to add", min=0, max=LARGEST)] = 300,
     temperature: Annotated[float, typer.Option(help="0 takes the most probable, 1 draws")] = 0.8,
     top_k: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option(help="Draw from the k most probable only (default: off)"),
+        typer.Option(help="Draw from the k most probable only (default: off)", max=LARGEST),
     ] = None,
     top_p: Annotated[
         Optional[float],  # noqa: UP045
@@ -31,7 +33,7 @@ def sample(
     ] = None,
     seed: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option(help="For the same text each time (default: none)", min=0),
+        typer.Option(help="For the same text each time (default: none)", min=0, max=SEEDS),
     ] = None,
     unknown: Annotated[
         Optional[str],  # noqa: UP045

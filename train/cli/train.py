@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from ..config import ConfigError, TrainConfig, load_toml
+from ..config import ConfigError, TrainConfig, check_value
+from ..toml_file import load_toml
 from .flags import with_settings
 from .messages import command
+from .parsing import path
 from .waiting import Waiting
 
 if TYPE_CHECKING:
@@ -23,8 +24,12 @@ if TYPE_CHECKING:
 @with_settings
 def train(
     config: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="TOML file with any of these settings; flags win", show_default=False),
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            callback=path,
+            help="TOML file with any of these settings; flags win",
+            show_default=False,
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run in --out, or with the latest one")
@@ -42,11 +47,15 @@ def train(
     from ..trainer import Trainer
 
     given = load_toml(config) if config is not None else {}
-    given |= {name: value for name, value in settings.items() if value is not None}
+    given |= {name: value for name, value in settings.items() if value not in (None, [])}
+    if overwrite and resume:
+        raise ConfigError("overwrite: --resume goes on with what is there; give one of them")
+    if overwrite and given.get("out") is None:
+        raise ConfigError("overwrite: expected --out, the folder to start anew in")
     with Stop() as stop, ExitStack() as ends:
         if resume:
             out = given.pop("out", None)
-            file = locate(Path(out) if out is not None else latest())
+            file = locate(latest() if out is None else check_value("out", out))
             place = ends.enter_context(RunFolder(file.parent).held())
             with Waiting("reading the checkpoint and the text", sys.stdout):
                 trainer = Trainer.resume(file, given, folder=place)
@@ -107,7 +116,11 @@ def run_folder(config: TrainConfig, overwrite: bool) -> Iterator[RunFolder]:
         place = RunFolder.choose(config.model)
     else:
         place = RunFolder(config.out)
-        if place.path.exists() and not place.path.is_dir():
+        try:
+            there, is_folder = place.path.exists(), place.path.is_dir()
+        except OSError as error:  # a name that is too long, a folder that may not be entered
+            raise ConfigError(f"out: cannot use {place.path}: {error.strerror or error}") from None
+        if there and not is_folder:
             raise ConfigError(f"out: {place.path} is not a folder")
         place.claim()
     try:
