@@ -10,7 +10,9 @@ tensor([2., 4.])
 if __name__ != "tinytensor":
     raise ImportError(f"import tinytensor, not {__name__}: it would be a second engine")
 
-import importlib as _importlib
+from . import early_interrupt as _early_interrupt  # before all that takes time
+
+import importlib as _importlib  # isort: split
 import math as _math
 import os as _os
 from typing import Any as _Any

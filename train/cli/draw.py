@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from ..config import ConfigError
+from .output import one_line
 
 
 def draw(
@@ -54,4 +55,4 @@ def draw(
         raise ConfigError(str(error)) from None
     except OSError as error:
         raise ConfigError(f"out: cannot write {path}: {error.strerror or error}") from None
-    print(path)
+    print(one_line(path))

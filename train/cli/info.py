@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info
 from ... import __version__, cuda
 from ..checkpoint import load, locate
 from ..sample import restore_model
+from .output import one_line
 
 
 def info(
@@ -26,7 +27,7 @@ def info(
     facts = environment_facts() if checkpoint is None else checkpoint_facts(checkpoint)
     width = max(len(name) for name in facts)
     for name, value in facts.items():
-        print(f"{name:<{width}}  {value}")
+        print(f"{one_line(name):<{width}}  {one_line(value)}")
 
 
 def environment_facts() -> dict[str, str]:

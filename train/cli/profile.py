@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from ...profiling import profile as new_profile
 from ...profiling.report import COLUMNS, aligned, milliseconds, percent, rows, speed, summary
 from ..config import ConfigError, TrainConfig
 from .flags import with_settings
+from .output import is_terminal
 
 if TYPE_CHECKING:
     from ..trainer import Trainer
@@ -179,7 +179,7 @@ LEGEND = (
 
 def show(head: list[str], found: list[Table]) -> None:
     """Print it: with rich on a terminal, as aligned text elsewhere."""
-    if not sys.stdout.isatty():
+    if not is_terminal():
         for part in ["\n".join(head), *(aligned(*table) for table in found), LEGEND]:
             print(part, end="\n\n" if part != LEGEND else "\n")
         return

@@ -11,6 +11,7 @@ import typer
 from ..config import ConfigError, TrainConfig, load_toml
 from .flags import with_settings
 from .messages import command
+from .output import as_shown, one_line
 
 
 @with_settings
@@ -36,17 +37,18 @@ def train(
     given = load_toml(config) if config is not None else {}
     given |= {name: value for name, value in settings.items() if value is not None}
     with Stop() as stop:
-        if resume:
-            out = given.pop("out", None)
-            file = Path(out) if out is not None else latest()
-            trainer = Trainer.resume(file, given)
-            if not trainer.same_text:
-                print("note: the text is not the one of the checkpoint", file=sys.stderr)
-            if trainer.step >= trainer.config.steps:
-                print(f"all {trainer.config.steps} steps are done; --steps N goes on")
-        else:
-            chosen = TrainConfig.from_dict(given, where="train")
-            trainer = Trainer(chosen, folder=run_folder(chosen, overwrite))
+        with stop.at_once():  # reading and building take time, and have nothing to save
+            if resume:
+                out = given.pop("out", None)
+                file = Path(out) if out is not None else latest()
+                trainer = Trainer.resume(file, given)
+                if not trainer.same_text:
+                    print("note: the text is not the one of the checkpoint", file=sys.stderr)
+                if trainer.step >= trainer.config.steps:
+                    print(f"all {trainer.config.steps} steps are done; --steps N goes on")
+            else:
+                chosen = TrainConfig.from_dict(given, where="train")
+                trainer = Trainer(chosen, folder=run_folder(chosen, overwrite))
         trainer.report = make_report(trainer.config.log_every)
         complete = trainer.run(stop)
     folder = trainer.folder
@@ -55,15 +57,15 @@ def train(
         print(
             f"\nstopped at step {trainer.step} of {trainer.config.steps}, all is saved; "
             "go on with\n"
-            f"  {command()} train --resume --out {folder}",
+            f"  {command('train', '--resume', '--out', folder)}",
             flush=True,
         )
         return 128 + int(stop.signal or 0)
-    print(f"\nsample:\n{trainer.sample()}\n")
+    print(f"\nsample:\n{as_shown(trainer.sample())}\n")
     print(f"validation loss  {trainer.history.val[-1][1]:.4f}")
-    print(f"checkpoint       {folder / 'checkpoint.safetensors'}")
-    print(f"loss curve       {folder / PICTURE}")
-    print(f"more text        {command()} sample {folder}")
+    print(f"checkpoint       {one_line(folder / 'checkpoint.safetensors')}")
+    print(f"loss curve       {one_line(folder / PICTURE)}")
+    print(f"more text        {command('sample', folder)}")
     return 0
 
 
