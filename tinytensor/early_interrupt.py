@@ -10,7 +10,6 @@ from __future__ import annotations
 import _signal  # the part of signal that is built in: the module itself takes milliseconds
 import os
 import sys
-from typing import Any
 
 MODULES = ("tinytensor", "tinytensor.__main__", "-mtinytensor")
 SCRIPTS = ("tinytensor", "tinytensor.exe", "tinytensor-script.py")
@@ -27,7 +26,7 @@ def is_command_line() -> bool:
     return False
 
 
-def _leave(number: int, frame: Any) -> None:
+def _leave(number: int, frame: object) -> None:
     try:
         os.write(2, b"tinytensor: interrupted\n")
     finally:

@@ -10,6 +10,8 @@ from rich.text import Text
 #: what stays longest where a line is narrow; the bar comes in after the second, if it gets BAR cells
 IMPORTANCE = ("loss", "left", "val", "speed")
 BAR = 10
+#: cells below which numbers need no word before them
+NARROW = 40
 STYLES = {"loss": "bold", "val": "bold", "left": "cyan"}
 
 
@@ -30,7 +32,7 @@ class BarLine(NamedTuple):
 
     def text(self, width: int) -> Text:
         """The line for a terminal of ``width`` cells, never longer than that."""
-        steps = f"step {self.done}/{self.total}"
+        steps = f"{'step ' if width >= NARROW else ''}{self.done}/{self.total}"
         room = width - len(steps)
         shown = set()
         for rank, name in enumerate(sorted(self.fields, key=_importance)):

@@ -19,8 +19,8 @@ SIGNALS = tuple(
 )
 
 
-class Interrupted(KeyboardInterrupt):
-    """A signal came when there was nothing to save.
+class Interrupted(BaseException):
+    """A signal came when there was nothing to save. Like KeyboardInterrupt it is no Exception.
 
     Attributes:
         signal: its number.

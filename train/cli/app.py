@@ -10,12 +10,14 @@ from __future__ import annotations
 import errno
 import signal
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ... import early_interrupt
 from ..config import ConfigError
+from ..signals import Interrupted
 from .draw import draw
 from .info import info
 from .messages import fail
@@ -25,8 +27,22 @@ from .sample import sample
 from .train import train
 
 VERBS = {"train": train, "sample": sample, "draw": draw, "info": info, "profile": profile}
+
+
+class Commands(TyperGroup):
+    """The commands. Some versions of typer end silently at KeyboardInterrupt, none at ours."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted(signal.SIGINT) from None
+
+
 app = typer.Typer(
     name="tinytensor",
+    cls=Commands,
     help="An autograd framework by hand: train, sample and draw GPT, LSTM and RNN models.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -72,10 +88,10 @@ def run_guarded(args: list[str]) -> int:
 
         early_interrupt.end()
         return app(args=args, prog_name="tinytensor", standalone_mode=False) or 0
-    except (KeyboardInterrupt, typer.Abort) as stop:  # first: the imports may be interrupted
-        number = getattr(stop, "signal", signal.SIGINT)
-        name = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
-        return fail(name, code=128 + number)
+    except (KeyboardInterrupt, typer.Abort, Interrupted) as stop:  # first: imports may raise it
+        number = signal.Signals(getattr(stop, "signal", signal.SIGINT))
+        what = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+        return fail(what, code=128 + number)
     except (ConfigError, DataError, CheckpointError) as error:
         return fail(str(error))
     except (TrainingError, WorkerError) as error:
