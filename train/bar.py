@@ -32,7 +32,8 @@ class BarLine(NamedTuple):
 
     def text(self, width: int) -> Text:
         """The line for a terminal of ``width`` cells, never longer than that."""
-        steps = f"{'step ' if width >= NARROW else ''}{self.done}/{self.total}"
+        done = f"{self.done:>{len(str(self.total))}}"  # so that what follows stays where it is
+        steps = f"step {done}/{self.total}" if width >= NARROW else f"{self.done}/{self.total}"
         room = width - len(steps)
         shown = set()
         for rank, name in enumerate(sorted(self.fields, key=_importance)):

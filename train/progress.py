@@ -73,7 +73,7 @@ class Bar(Report):
             self._line(trainer), auto_refresh=False, redirect_stderr=sys.stderr.isatty()
         )
         self._drawn = 0.0
-        self._live.start()
+        self._live.start(refresh=True)
 
     def step(self, trainer: Trainer) -> None:
         """See :class:`Report`."""
