@@ -7,7 +7,8 @@ the process leaves at once with exit code 130. In every other program it leaves 
 
 from __future__ import annotations
 
-import _signal  # the part of signal that is built in: the module itself takes milliseconds
+# the part of signal that is built in: the module itself takes milliseconds to import
+import _signal  # type: ignore[import-not-found]
 import os
 import sys
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-#: what stays longest where a line is narrow; the bar comes in after the second, if it gets BAR cells
+#: what stays longest where a line is narrow; the bar, of at least BAR cells, goes before the third
 IMPORTANCE = ("loss", "left", "val", "speed")
 BAR = 10
 #: cells below which numbers need no word before them

@@ -125,7 +125,8 @@ def describe(trainer: Trainer) -> str:
         f"{config.model}: {trainer.model.num_parameters():,} parameters on {config.device}, "
         f"{config.steps} steps of {config.batch_size * config.accumulate} blocks of "
         f"{config.block_size} symbols{start}\n"
-        f"data: {one_line(config.data or 'the help topics of Python')}, {len(trainer.tokenizer)} symbols, "
+        f"data: {one_line(config.data or 'the help topics of Python')}, "
+        f"{len(trainer.tokenizer)} symbols, "
         f"{len(data.train):,} for training and {len(data.val):,} for validation"
     )
 

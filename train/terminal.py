@@ -9,7 +9,7 @@ import sys
 #: C1, line and paragraph separators, embeddings and isolates of bidirectional text, and surrogates,
 #: which no encoding has
 _ACTING = (
-    *range(0x00, 0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029,
+    *range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029,
     *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000),
 )  # fmt: skip
 _VISIBLE = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _ACTING}

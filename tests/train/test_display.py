@@ -32,7 +32,7 @@ SMALL = ["--n-layer", "1", "--n-head", "1", "--n-embd", "4", "--block-size", "4"
 def test_the_two_parts_of_a_bar_differ_in_shape_and_colour() -> None:
     for done, full in [(0, 0), (1, 0), (50, 17), (99, 34), (100, 35)]:
         line = BarLine(done, 100, FIELDS).text(100)
-        bar = re.search("━*─*", line.plain[line.plain.index(" ", 6) + 1 :])
+        bar = re.search("[━─]+", line.plain)
         assert bar is not None and bar[0].count("━") == full * len(bar[0]) // 35
         assert ("─" in bar[0]) == (done < 100) and ("━" in bar[0]) == (done >= 50)
         styles = {line.plain[span.start]: str(span.style) for span in line.spans}
@@ -47,7 +47,7 @@ def test_the_two_parts_of_a_bar_differ_in_shape_and_colour() -> None:
         (44, "step  50/100 ━━━━━───── loss 2.345 1:05 left"),
         (40, "step  50/100 ━━━━──── loss 2.345 1:05 left"),
         (27, "50/100 loss 2.345 1:05 left"),
-        (20, "50/100 ━ loss 2.345"),
+        (20, "50/100 loss 2.345"),
         (16, "50/100 ━━━━─────"),
         (8, "50/100"),
         (3, "50/"),

@@ -114,7 +114,10 @@ class Raising:
 @unix
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_while_a_text_is_read(
-    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    number: signal.Signals,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Or a model built, or a checkpoint read."""
     monkeypatch.chdir(tmp_path)

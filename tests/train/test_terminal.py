@@ -118,7 +118,11 @@ def test_output_that_cannot_be_written(name: str, kind: str, folder: Path) -> No
 @unix
 def test_errors_keep_their_exit_code_where_they_cannot_be_said(folder: Path) -> None:
     for kind in ("closed", "full", "shut", "gone"):
-        for args, code in ([["sample", "none"], 2], [["trian"], 2], [["train", "--n-embd", "0"], 2]):
+        for args, code in (
+            [["sample", "none"], 2],
+            [["trian"], 2],
+            [["train", "--n-embd", "0"], 2],
+        ):
             with redirected(opened(kind)[0], opened(kind)[0]):
                 assert run(args) == code
 

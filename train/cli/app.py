@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import signal
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -26,7 +27,13 @@ from .profile import profile
 from .sample import sample
 from .train import train
 
-VERBS = {"train": train, "sample": sample, "draw": draw, "info": info, "profile": profile}
+VERBS: dict[str, Callable[..., Any]] = {
+    "train": train,
+    "sample": sample,
+    "draw": draw,
+    "info": info,
+    "profile": profile,
+}
 
 
 class Commands(TyperGroup):

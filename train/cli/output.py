@@ -145,7 +145,7 @@ class Output(io.TextIOBase):
         while end is None or time.monotonic() < end:
             left = 1.0 if end is None else max(0.0, end - time.monotonic())
             try:
-                if select.select([], [self._raw], [], left)[1]:
+                if select.select([], [self.fileno()], [], left)[1]:
                     return True
             except (OSError, ValueError):  # Windows selects sockets only
                 time.sleep(0.01)
