@@ -280,8 +280,8 @@ def test_a_hostile_text_and_a_hostile_checkpoint_reach_no_terminal_raw(
 @unix
 def test_as_processes(folder: Path) -> None:
     """The shell's ways to break output, and no word from Python's own end."""
-    train = ["400" if part == "4" else part for part in COMMANDS["train"]]
-    train[train.index("--n-embd") + 1] = "4"
+    train = [*COMMANDS["train"]]
+    train[train.index("--steps") + 1] = "400"
     lines, lines_2 = (shlex.join(command(*train, "--out", out)) for out in ("head", "none"))
     other = shlex.join(command("info", "run"))
     for script, codes, err in [
