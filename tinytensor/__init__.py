@@ -10,6 +10,9 @@ tensor([2., 4.])
 if __name__ != "tinytensor":
     raise ImportError(f"import tinytensor, not {__name__}: it would be a second engine")
 
+from . import early_interrupt as _early_interrupt  # noqa: F401  # before all that takes time
+
+# isort: split
 import importlib as _importlib
 import math as _math
 import os as _os

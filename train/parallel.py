@@ -35,6 +35,7 @@ from .cores import cores
 from .optimizer import Optimizer
 from .settings import number, positive
 from .share import Share
+from .signals import SIGNALS
 
 #: so many processes may share fewer cores without the word ``oversubscribe``
 _MOST = 64
@@ -133,8 +134,9 @@ class DataParallel:
         self._pipes.append(ours)
         arguments = (self._share, rank, theirs, inherited, self._awake, threads)
         process = context.Process(target=_serve, args=arguments, daemon=True)
-        # Ctrl-C reaches all processes, but the first one decides: the others are born deaf to it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        # Ctrl-C and a hang-up reach all processes, but the first one decides: the others are born
+        # deaf to them.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             with theirs, warnings.catch_warnings():
                 # Python warns of threads that hold a lock; BLAS libraries look after theirs

@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from .terminal import is_terminal, one_line
+
 if TYPE_CHECKING:
     from .trainer import Trainer
 
@@ -81,26 +83,15 @@ class Bar(Report):
 
     def start(self, trainer: Trainer) -> None:
         """See :class:`Report`."""
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.live import Live
 
         print(describe(trainer), flush=True)
-        self._progress: Any = Progress(
-            TextColumn("{task.fields[doing]}"),
-            MofNCompleteColumn(),
-            BarColumn(bar_width=None),
-            TextColumn("loss [bold]{task.fields[loss]}[/]"),
-            TextColumn("val [bold]{task.fields[val]}[/]"),
-            TextColumn("{task.fields[speed]} tok/s"),
-            TextColumn("[cyan]{task.fields[left]}[/] left"),
-            auto_refresh=False,
-            expand=True,
+        # Where errors go elsewhere (2> file) they are to arrive there, not above the bar.
+        self._live: Any = Live(
+            self._line(trainer), auto_refresh=False, redirect_stderr=sys.stderr.isatty()
         )
         self._drawn = 0.0
-        fields: dict[str, Any] = self._fields(trainer)
-        self._task = self._progress.add_task(
-            "", total=trainer.config.steps, completed=trainer.step, **fields
-        )
-        self._progress.start()
+        self._live.start(refresh=True)
 
     def step(self, trainer: Trainer) -> None:
         """See :class:`Report`."""
@@ -122,30 +113,34 @@ class Bar(Report):
 
     def close(self) -> None:
         """See :class:`Report`."""
-        progress = self.__dict__.pop("_progress", None)
-        if progress is not None:
-            progress.stop()
+        live = self.__dict__.pop("_live", None)
+        if live is not None:
+            live.stop()
 
     def _show(self, trainer: Trainer) -> None:
-        fields = self._fields(trainer)
-        self._progress.update(self._task, completed=trainer.step, refresh=True, **fields)
+        self._live.update(self._line(trainer), refresh=True)
+
+    def _line(self, trainer: Trainer) -> Any:
+        from .bar import BarLine
+
+        return BarLine(trainer.step, trainer.config.steps, self._fields(trainer))
 
     @staticmethod
     def _fields(trainer: Trainer) -> dict[str, str]:
         fresh = not trainer.step_seconds
         pace = trainer.pace
         return {
-            "doing": f"validating {pace.done / pace.count:.0%} at step" if pace.count else "step",
-            "loss": f"{trainer.recent_loss:.3f}" if trainer.history.train else "-",
-            "val": f"{trainer.history.val[-1][1]:.3f}" if trainer.history.val else "-",
-            "speed": "-" if fresh else f"{trainer.tokens_per_second:,.0f}",
-            "left": "-" if fresh else duration(trainer.seconds_left),
+            "loss": f"loss {trainer.recent_loss:.3f}" if trainer.history.train else "loss -",
+            "val": f"val {trainer.history.val[-1][1]:.3f}" if trainer.history.val else "val -",
+            "speed": "- tok/s" if fresh else f"{trainer.tokens_per_second:,.0f} tok/s",
+            "left": "- left" if fresh else f"{duration(trainer.seconds_left)} left",
+            **({"doing": f"validating {pace.done / pace.count:.0%}"} if pace.count else {}),
         }
 
 
 def make_report(every: int) -> Report:
-    """A bar where standard output is a terminal, else lines."""
-    return Bar() if sys.stdout.isatty() else Lines(every)
+    """A bar where standard output is a terminal that can redraw a line, else lines."""
+    return Bar() if is_terminal() else Lines(every)
 
 
 def describe(trainer: Trainer) -> str:
@@ -157,7 +152,7 @@ def describe(trainer: Trainer) -> str:
         f"{config.model}: {trainer.model.num_parameters():,} parameters on {config.device}"
         f"{processes}, {config.steps} steps of {config.batch_size * config.accumulate} blocks of "
         f"{config.block_size} symbols{start}\n"
-        f"data: {trainer.corpus.describe()}, {len(trainer.tokenizer)} symbols, "
+        f"data: {one_line(trainer.corpus.describe())}, {len(trainer.tokenizer)} symbols, "
         f"{len(data.train):,} for training and {len(data.val):,} for validation"
     )
 

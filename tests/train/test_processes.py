@@ -137,6 +137,7 @@ def test_an_interrupt_in_the_middle_ends_all_and_signals_to_the_others_do_nothin
         for process in parallel._processes:
             os.kill(process.pid, signal.SIGINT)
             os.kill(process.pid, signal.SIGTERM)
+            os.kill(process.pid, signal.SIGHUP)
         shared_step(parallel, x, y)
         before = weights(model)
         x[:, 0] = 9

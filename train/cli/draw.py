@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from ..config import LARGEST, ConfigError
+from .output import one_line
 from .parsing import path
 
 #: more can't be read, and takes its time to draw
@@ -76,7 +77,7 @@ def draw(
         raise ConfigError(f"out: {reason[6:]}" if reason.startswith("path: ") else reason) from None
     except OSError as error:
         raise ConfigError(f"out: cannot write {file}: {error.strerror or error}") from None
-    print(file)
+    print(one_line(file))
 
 
 def size(

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info
 from ... import __version__, cuda
 from ..config import text_name
 from ..restore import restore
+from .output import one_line
 from .parsing import path
 
 
@@ -29,7 +30,7 @@ def info(
     facts = environment_facts() if checkpoint is None else checkpoint_facts(checkpoint)
     width = max(len(name) for name in facts)
     for name, value in facts.items():
-        print(f"{name:<{width}}  {value}")
+        print(f"{one_line(name):<{width}}  {one_line(value)}")
 
 
 def environment_facts() -> dict[str, str]:

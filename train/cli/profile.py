@@ -27,6 +27,7 @@ from ...profiling.report import (
 )
 from ..config import LARGEST, ConfigError, TrainConfig
 from .flags import with_settings
+from .output import is_terminal
 from .waiting import Waiting
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ LEGEND = (
 def show(head: list[str], found: list[Table]) -> None:
     """Print it: with rich on a terminal, as aligned text elsewhere."""
     legend = "\n".join(filter(None, [LEGEND, meaning(table.rows for table in found)]))
-    if not sys.stdout.isatty():
+    if not is_terminal():
         print("\n\n".join(["\n".join(head), *(aligned(*table) for table in found), legend]))
         return
     from rich.console import Console

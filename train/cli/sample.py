@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from itertools import chain
 from typing import Annotated, Optional
@@ -10,6 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 from ..config import LARGEST, SEEDS, ConfigError
+from .output import as_shown
 from .parsing import path
 
 
@@ -44,7 +44,10 @@ def sample(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
 ) -> None:
-    """Write text with a trained model."""
+    """Write text with a trained model.
+
+    A terminal gets control characters as visible escapes, a file or a pipe the text as it is.
+    """
     from ... import Generator
     from ..checkpoint import latest
     from ..data import DataError
@@ -66,13 +69,10 @@ def sample(
         raise ConfigError(reason) from None
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a narrow terminal
-    try:
-        for part in chain([prompt], parts, ["\n"]):
-            sys.stdout.write(part)
-            sys.stdout.flush()
-    except BrokenPipeError:  # tinytensor sample | head: the reader has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for part in chain([prompt], parts, ["\n"]):
+        print(as_shown(part), end="", flush=True)
+        if getattr(sys.stdout, "over", False):  # tinytensor sample | head: the reader has enough
+            break
 
 
 def check_device(device: str) -> None:

@@ -13,6 +13,7 @@ from ..config import ConfigError, TrainConfig, check_value
 from ..toml_file import load_toml
 from .flags import with_settings
 from .messages import command
+from .output import as_shown, one_line
 from .parsing import path
 from .waiting import Waiting
 
@@ -53,24 +54,20 @@ def train(
     if overwrite and given.get("out") is None:
         raise ConfigError("overwrite: expected --out, the folder to start anew in")
     with Stop() as stop, ExitStack() as ends:
+        with stop.at_once():  # reading and building take time, and have nothing to save
+            if resume:
+                out = given.pop("out", None)
+                file = locate(latest() if out is None else check_value("out", out))
+                place = ends.enter_context(RunFolder(file.parent).held())
+                with Waiting("reading the checkpoint and the text", sys.stdout):
+                    trainer = Trainer.resume(file, given, folder=place)
+            else:
+                chosen = TrainConfig.from_dict(given, where="train")
+                place = ends.enter_context(run_folder(chosen, overwrite))
+                with Waiting("reading the text and building the model", sys.stdout):
+                    trainer = Trainer(chosen, folder=place)
         if resume:
-            out = given.pop("out", None)
-            file = locate(latest() if out is None else check_value("out", out))
-            place = ends.enter_context(RunFolder(file.parent).held())
-            with Waiting("reading the checkpoint and the text", sys.stdout):
-                trainer = Trainer.resume(file, given, folder=place)
-            if not trainer.same_text:
-                reason = trainer.text_note and f"; {trainer.text_note}"
-                print(f"note: the text is not the one of the checkpoint{reason}", file=sys.stderr)
-            if trainer.workers_note:
-                print(f"note: {trainer.workers_note}", file=sys.stderr)
-            if trainer.step >= trainer.config.steps:
-                print(f"all {trainer.config.steps} steps are done; --steps N goes on")
-        else:
-            chosen = TrainConfig.from_dict(given, where="train")
-            place = ends.enter_context(run_folder(chosen, overwrite))
-            with Waiting("reading the text and building the model", sys.stdout):
-                trainer = Trainer(chosen, folder=place)
+            say_what_differs(trainer)
         trainer.report = make_report(trainer.config.log_every)
         try:
             complete = trainer.run(stop)
@@ -79,17 +76,29 @@ def train(
             raise
         if complete:
             show_results(trainer)
-            print(f"checkpoint       {place.checkpoint}")
-            print(f"loss curve       {place.picture}")
-            print(f"more text        {command()} sample {place.path}")
+            print(f"checkpoint       {one_line(place.checkpoint)}")
+            print(f"loss curve       {one_line(place.picture)}")
+            print(f"more text        {command('sample', place.path)}")
             return 0
     print(
         f"\nstopped at step {trainer.step} of {trainer.config.steps}, all is saved; "
         "go on with\n"
-        f"  {command()} train --resume --out {place.path}",
+        f"  {command('train', '--resume', '--out', place.path)}",
         flush=True,
     )
     return 128 + int(stop.signal or 0)
+
+
+def say_what_differs(trainer: Trainer) -> None:
+    """Notes on what is not as it was when the checkpoint was saved."""
+    if not trainer.same_text:
+        reason = trainer.text_note and f"; {trainer.text_note}"
+        note = one_line(f"note: the text is not the one of the checkpoint{reason}")
+        print(note, file=sys.stderr)
+    if trainer.workers_note:
+        print(f"note: {trainer.workers_note}", file=sys.stderr)
+    if trainer.step >= trainer.config.steps:
+        print(f"all {trainer.config.steps} steps are done; --steps N goes on")
 
 
 def show_results(trainer: Trainer) -> None:
@@ -98,7 +107,7 @@ def show_results(trainer: Trainer) -> None:
 
     with Waiting("writing a sample", sys.stdout):
         text = trainer.sample()
-    print(f"\nsample:\n{text}\n")
+    print(f"\nsample:\n{as_shown(text)}\n")
     if trainer.history.val:
         print(f"validation loss  {trainer.history.val[-1][1]:.4f}{part_read(trainer)}")
 
