@@ -231,4 +231,4 @@ def _points(val: Any) -> np.ndarray:
 
 def _short(name: str, most: int = 44) -> str:
     """A name of at most ``most`` characters, whose end tells more than its beginning."""
-    return name if len(name) <= most else f"...{name[3 - most:]}"
+    return name if len(name) <= most else f"...{name[3 - most :]}"

@@ -10,6 +10,7 @@ several processes share each batch (``config.workers``), as long as their number
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from .clip import clip_grad_norm
 from .config import MODEL_FIELDS, ConfigError, TrainConfig
 from .data import CharTokenizer, DataError, TokenStream, default_corpus, fingerprint, load_text
 from .history import History, Log
+from .loggers import Logger, Logs, further
 from .optim import SGD, AdamW, param_groups
 from .optimizer import Optimizer
 from .parallel import DataParallel, WorkerError, why_not
@@ -94,6 +96,7 @@ class Trainer:
             raise ConfigError(cuda.why_not())
         if config.workers > 1 and why_not() is not None:
             raise ConfigError(f"workers: expected 1 here, got {config.workers}; {why_not()}")
+        further(config.log)  # refuses what is not installed
         if text is None:
             text = load_text(config.data) if config.data else default_corpus()
         if not text:
@@ -125,7 +128,7 @@ class Trainer:
             self.optimizer = SGD(groups, config.lr, config.beta1)
         else:
             self.optimizer = AdamW(groups, config.lr, (config.beta1, config.beta2))
-        self._log: Log | None = None
+        self._log: Logger | None = None
         self._parallel: DataParallel | None = None
 
     @classmethod
@@ -222,7 +225,8 @@ class Trainer:
         if self.folder is not None:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                self._log = Log(self.folder, self.step)
+                first = Log(self.folder, self.step)
+                self._log = Logs(first, further(config.log), self.folder, warn)
             except OSError as error:
                 raise ConfigError(
                     f"out: cannot write to {self.folder}: {error.strerror or error}"
@@ -418,6 +422,11 @@ class Trainer:
         length = self.config.sample_length if length is None else length
         rng = Generator(self.config.seed)
         return sample_text(self.model, self.tokenizer, prompt, length, rng=rng)
+
+
+def warn(text: str) -> None:
+    """Say what a run can go on without, on standard error."""
+    print(f"note: {text}", file=sys.stderr, flush=True)
 
 
 def vocabulary_difference(text: CharTokenizer, saved: CharTokenizer) -> str:

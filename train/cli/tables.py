@@ -18,7 +18,7 @@ class Table(NamedTuple):
 
 
 def show(head: Sequence[str], found: Sequence[Table], notes: Sequence[str] = ()) -> None:
-    """Print lines, tables and notes under them: with rich on a terminal, as plain text elsewhere."""
+    """Print lines, tables and notes: with rich on a terminal, as plain text elsewhere."""
     if not sys.stdout.isatty():
         blocks = ["\n".join(head), *(aligned(*table) for table in found), "\n".join(notes)]
         print("\n\n".join(block for block in blocks if block))
