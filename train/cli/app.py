@@ -1,4 +1,4 @@
-"""The command line: ``tinytensor train | sample | draw | info | profile``.
+"""The command line: ``tinytensor train | sample | compare | export | draw | info | profile``.
 
 The flags of ``train`` are the fields of :class:`TrainConfig`. What a user can get wrong ends in
 one line on standard error and exit code 2; a failing run ends in 1, Ctrl-C in 130.
@@ -12,14 +12,24 @@ from typing import Annotated
 import typer
 
 from ..config import ConfigError
+from .compare import compare
 from .draw import draw
+from .export import export
 from .info import info
 from .messages import fail
 from .profile import profile
 from .sample import sample
 from .train import train
 
-VERBS = {"train": train, "sample": sample, "draw": draw, "info": info, "profile": profile}
+VERBS = {
+    "train": train,
+    "sample": sample,
+    "compare": compare,
+    "export": export,
+    "draw": draw,
+    "info": info,
+    "profile": profile,
+}
 app = typer.Typer(
     name="tinytensor",
     help="An autograd framework by hand: train, sample and draw GPT, LSTM and RNN models.",

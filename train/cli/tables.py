@@ -33,7 +33,7 @@ def show(head: Sequence[str], found: Sequence[Table], notes: Sequence[str] = ())
         drawn = RichTable(header_style="bold")
         drawn.add_column(table.title, style="cyan", overflow="fold")
         for column in table.columns:
-            drawn.add_column(column, justify="right", no_wrap=True)
+            drawn.add_column(column, justify="right", overflow="fold")
         for line in table.rows:
             drawn.add_row(*line)
         console.print(drawn)
