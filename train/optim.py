@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .optimizer import Optimizer
+from .overflow import Overflow
 from .settings import decay, number, positive, shown
 
 if TYPE_CHECKING:
@@ -149,7 +150,12 @@ class Adam(Optimizer):
         m, v = state
         if numbers["decay"] and not self.decoupled:
             g = g + numbers["decay"] * p
-        self.watch.square(xp, g, scratch)  # or Overflow, before anything has changed
+        watch = self.watch
+        watch.armed = True
+        xp.multiply(g, g, out=scratch)
+        watch.armed = False
+        if watch.seen:  # and nothing has changed yet
+            raise Overflow
         scratch *= 1.0 - numbers["beta2"]
         v *= numbers["beta2"]
         v += scratch
@@ -157,7 +163,13 @@ class Adam(Optimizer):
         scratch *= 1.0 - numbers["beta1"]
         m += scratch
         xp.sqrt(v, out=scratch)
-        self._move(xp, p, m, scratch, numbers)
+        if numbers["decay"] and self.decoupled:
+            p *= 1.0 - numbers["lr"] * numbers["decay"]
+        eps = numbers["eps"]
+        scratch += eps if eps > _SMALL else max(eps, _LEAST_ROOT[scratch.dtype])
+        xp.divide(m, scratch, out=scratch)
+        scratch *= numbers["rate"]
+        p -= scratch
 
     def update_wide(
         self, xp: Any, p: Any, g: Any, scratch: Any, state: Sequence[Any], numbers: dict[str, Any]
@@ -172,18 +184,12 @@ class Adam(Optimizer):
         xp.multiply(g, 1.0 - numbers["beta1"], out=scratch)
         m *= numbers["beta1"]
         m += scratch
-        scratch[...] = root
-        self._move(xp, p, m, scratch, numbers)
-
-    def _move(self, xp: Any, p: Any, m: Any, root: Any, numbers: dict[str, Any]) -> None:
-        """The step by mean and root of the mean square, which is written to."""
         if numbers["decay"] and self.decoupled:
             p *= 1.0 - numbers["lr"] * numbers["decay"]
-        eps = numbers["eps"]
-        root += eps if eps > _SMALL else max(eps, _LEAST_ROOT[root.dtype])
-        xp.divide(m, root, out=root)
-        root *= numbers["rate"]
-        p -= root
+        xp.add(root, max(numbers["eps"], _LEAST_ROOT[root.dtype]), out=scratch)
+        xp.divide(m, scratch, out=scratch)
+        scratch *= numbers["rate"]
+        p -= scratch
 
 
 class AdamW(Adam):

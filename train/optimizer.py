@@ -7,7 +7,7 @@ for all of them. The optimisers themselves are in ``optim.py``.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from operator import is_
 from typing import TYPE_CHECKING, Any
@@ -298,24 +298,36 @@ class Optimizer:
             parts = shares([p.size for p, _ in given], *share)
         known: tuple[Any, int] = (None, 0)  # numbers are the same for most of a group
         numbers: dict[str, Any] = {}
+        usual: tuple[tuple[str, ...], Callable[..., None]] = ((), self.update)
+        rooted = frozenset(self.roots.values())
         # Processes that divide the work are told before: none can decide for all.
-        with self.watch.on() if parts is None and self.roots else nullcontext():
+        with self.watch.on() if rooted and parts is None else nullcontext():
             for i, (p, group) in enumerate(given):
                 state = self.state.get(p) or self.state.setdefault(p, {"step": 0})
                 step = state["step"] = state["step"] + 1
                 if known[0] is not group or known[1] != step:
                     known, numbers = (group, step), self.numbers(group, step)
-                start: int | None = 0
-                while start is not None:
-                    start = self._step(
-                        p, group, numbers, None if parts is None else parts[i], start
-                    )
+                    usual = self.slots_of(group), self.update
+                dtype, part = self.state_dtype(p), None if parts is None else parts[i]
+                (names, update), start = usual, 0
+                if rooted and not rooted.isdisjoint(state):
+                    names, update = self.slots_now(group, state), self.update_wide
+                while True:
+                    arrays = [self._slot(p, state, name, dtype) for name in names]
+                    left = self._step(p, dtype, arrays, update, numbers, part, start)
+                    if left is None:
+                        break
+                    self.watch.seen = False
+                    self.widen(p)
+                    names, update, start = self.slots_now(group, state), self.update_wide, left
                 p.version.bump(where)
 
     def _step(
         self,
         p: Tensor,
-        group: dict[str, Any],
+        dtype: np.dtype[Any],
+        state: list[Any],
+        update: Callable[..., None],
         numbers: dict[str, Any],
         part: slice | None,
         start: int,
@@ -323,10 +335,6 @@ class Optimizer:
         """Update a parameter from its ``start``-th number on. Where squares overflow, the rest is
         still to do, with roots: returns from where on."""
         data, g = p._data, p._grad._data  # type: ignore[union-attr]
-        kept, dtype = self.state[p], self.state_dtype(p)
-        names = self.slots_now(group, kept)
-        state = [self._slot(p, kept, name, dtype) for name in names]
-        update = self.update if names == self.slots_of(group) else self.update_wide
         if g.shape != data.shape:
             raise ValueError(f"grad: expected the parameter's shape {p.shape}, got {g.shape}")
         xp = device_of(data).xp
@@ -337,7 +345,6 @@ class Optimizer:
             try:
                 update(xp, data, g, xp.empty(data.shape, dtype), state, numbers)
             except Overflow:
-                self.widen(p)
                 return start
             return None
         scratch = xp.empty(piece, dtype=dtype)
@@ -362,8 +369,6 @@ class Optimizer:
         for array, row in zip(written, rows, strict=True):
             if row is not array:  # the parameter's own memory, which others may look at
                 array[...] = row
-        if left is not None:
-            self.widen(p)
         return left
 
     @staticmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -13,12 +12,12 @@ class Overflow(ArithmeticError):
 
 
 class Watch:
-    """Told by NumPy of each overflow inside of ``with watch.on():``.
+    """Told by NumPy of each overflow inside of ``with watch.on():`` (a GPU tells of none).
 
     Attributes:
         armed: whether an overflow is to be noticed now; any other is treated as ever (a warning,
             if nobody has chosen otherwise by ``np.errstate``).
-        seen: whether there was one.
+        seen: whether there was one since the block began, or since it was set to False.
     """
 
     def __init__(self) -> None:
@@ -30,19 +29,6 @@ class Watch:
         self.armed = self.seen = False
         self._else = np.geterr()["over"]
         return np.errstate(over="call", call=self)
-
-    def square(self, xp: Any, x: Any, out: Any) -> None:
-        """``out = x * x``, all of one dtype.
-
-        Raises:
-            Overflow: a square is too large. Only ``out`` has changed. (A GPU never says so.)
-        """
-        self.armed = True
-        xp.multiply(x, x, out=out)
-        self.armed = False
-        if self.seen:
-            self.seen = False
-            raise Overflow
 
     def __call__(self, kind: str, flag: int) -> None:
         """What NumPy calls."""
