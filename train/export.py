@@ -10,12 +10,13 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..models import LanguageModel
+from ..models import GPT, LanguageModel
 from .checkpoint import load, locate
 from .config import ConfigError
 from .data import CharTokenizer
@@ -106,10 +107,14 @@ def export(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for target, content in files.items():
-            write_atomically(target, lambda to, content=content: to.write(content))
+            write_atomically(target, partial(_write, content))
     except OSError as error:
         raise ConfigError(f"out: cannot write to {folder}: {error.strerror or error}") from None
     return list(files)
+
+
+def _write(content: bytes, file: BinaryIO) -> None:
+    file.write(content)
 
 
 def _encoded(weights: dict[str, np.ndarray]) -> bytes:
@@ -154,6 +159,7 @@ def _own_config(model: LanguageModel[Any], tokenizer: CharTokenizer) -> dict[str
 
 
 def _hf_config(model: LanguageModel[Any], tokenizer: CharTokenizer) -> dict[str, Any]:
+    assert isinstance(model, GPT)
     config = model.config
     if config.activation not in _HF_ACTIVATIONS:
         raise ConfigError(

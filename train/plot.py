@@ -55,7 +55,7 @@ def plot_losses(
     losses, points = _losses(train), _points(val)
     steps = np.arange(1, len(losses) + 1)
     if np.isfinite(losses).any():
-        dots = {"marker": ".", "markersize": 4} if len(losses) <= 50 else {}
+        dots: dict[str, Any] = {"marker": ".", "markersize": 4} if len(losses) <= 50 else {}
         axes.plot(
             steps, losses, color="#9ecae1", linewidth=0.8, label="training, each step", **dots
         )
