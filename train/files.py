@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-#: what to wait for when a try fails, in seconds; a virus scanner, or a reader on Windows, lets go soon
+#: seconds to wait before each further try; a virus scanner, or a reader on Windows, lets go soon
 PATIENCE = (0.1, 0.3, 0.6)
 
 #: reasons that no waiting takes away
@@ -117,7 +117,7 @@ def lines(path: str | Path, longest: int) -> Iterator[bytes]:
 
 
 def remove_leftovers(folder: str | Path, names: Sequence[str]) -> None:
-    """Delete what killed processes had half written of these files. Not while one may be writing."""
+    """Delete what killed processes had half written of these files; not while one may write."""
     for name in names:
         for file in Path(folder).glob(f".{name}.*.tmp"):
             with contextlib.suppress(OSError):
