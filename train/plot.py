@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .files import write_atomically
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -50,6 +52,9 @@ def plot_losses(
 
     Returns:
         The path.
+
+    Raises:
+        OSError: it could not be written; what was there is untouched.
     """
     figure, axes = _canvas(title)
     losses, points = _losses(train), _points(val)
@@ -112,6 +117,9 @@ def plot_runs(path: str | Path, runs: Sequence[Curve], title: str = "") -> Path:
 
     Returns:
         The path.
+
+    Raises:
+        OSError: it could not be written; what was there is untouched.
     """
     figure, axes = _canvas(title, extra=math.ceil(len(runs) / 2))
     values, longest = [], 0
@@ -217,8 +225,8 @@ def _finish(
             text.set_parse_math(False)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # it is drawn as a box
-        figure.savefig(path)
-    return Path(path)
+        kind = Path(path).suffix[1:] or "png"
+        return write_atomically(path, lambda file: figure.savefig(file, format=kind))
 
 
 def _losses(train: Any) -> np.ndarray:
