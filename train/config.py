@@ -120,6 +120,7 @@ class TrainConfig:
     )
     checkpoint_every: int = setting(500, "Steps between two checkpoints", 1)
     log_every: int = setting(100, "Steps between two lines where there is no progress bar", 1)
+    log: str = setting("jsonl", "Logs: jsonl (always there), csv, tensorboard; commas between them")
     sample_length: int = setting(
         300, "Characters of the sample at the end", 0, high=1_000_000,
         why="tinytensor sample --length writes longer texts",
@@ -203,6 +204,8 @@ CHOICES = {
     "schedule": ("cosine", "exponential", "step", "constant"),
     "device": ("cpu", "cuda"),
 }
+#: the logs that a run can keep; the first is always there
+LOGS = ("jsonl", "csv", "tensorboard")
 #: fields that belong to the model: a resumed run can't change them
 MODEL_FIELDS = (
     "n_layer", "n_head", "n_embd", "n_hidden", "block_size", "dropout", "bias", "tie_weights",
@@ -255,6 +258,8 @@ def check(f: Any, value: Any) -> Any:
             found = math.inf
         if not math.isfinite(found):
             raise ConfigError(f"{f.name}: expected a finite number, got {shown(value)}")
+    if f.name == "log":
+        return _logs(found)
     choices = CHOICES.get(f.name, (found,))
     if found not in choices:
         raise ConfigError(f"{f.name}: expected one of {', '.join(choices)}, got {shown(found)}")
@@ -304,6 +309,24 @@ _EXPECTED = {
     str: "a string",
     tuple: "a string or a list of strings",
 }
+
+
+def _logs(names: str) -> str:
+    """The logs of a run in their order, each once, the first of them in any case.
+
+    Raises:
+        ConfigError: there is no such log.
+    """
+    given = [name.strip() for name in names.split(",")]
+    for name in given:
+        if name not in LOGS:
+            raise ConfigError(
+                f"log: expected {', '.join(LOGS)}, or some of them with commas between, "
+                f"got {shown(names)}"
+            )
+    return ",".join(name for name in LOGS if name == LOGS[0] or name in given)
+
+
 _WITHIN = {
     "at least": operator.ge,
     "above": operator.gt,

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from .checkpoint import NAME, Checkpoint, SaveError, save
 from .config import ConfigError
 from .files import lines, remove_leftovers, write_atomically
 from .history import LOG, Log
+from .loggers import Logs
 from .paths import given_path
 
 PICTURE = "loss.png"
@@ -63,7 +64,7 @@ class RunFolder:
         self._lock: Any = None
         self._held = False
         self._made: list[Path] = []  # folders that claim has made, the deepest first
-        self._log: Log | None = None
+        self._log: Logs | None = None
         self._failures = 0  # saves in a row
 
     @classmethod
@@ -243,9 +244,17 @@ class RunFolder:
         if self._failures & (self._failures - 1) == 0:  # the 1st, 2nd, 4th, 8th ...
             warn(f"{error}; the run goes on till the next checkpoint")
 
-    def start_log(self, step: int, validated: int) -> None:
-        """Begin to log, after what the log has up to there; see :class:`Log`."""
-        self._log = Log(self.path, step, validated, lambda text: warn(f"{self.path}: {text}"))
+    def start_log(self, step: int, validated: int, more: Sequence[str] = ()) -> None:
+        """Begin to log, after what the log has up to there; see :class:`Log`.
+
+        Args:
+            step, validated: see there. more: names of further logs, see :class:`Logs`.
+        """
+
+        def trouble(text: str) -> None:
+            warn(f"{self.path}: {text}")
+
+        self._log = Logs(Log(self.path, step, validated, trouble), more, self.path, trouble)
 
     def log(self, step: int, **values: Any) -> None:
         """Add a line to the log, if it was begun."""

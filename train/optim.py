@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .optimizer import Optimizer
+from .overflow import Overflow
 from .settings import decay, number, positive, shown
 
 if TYPE_CHECKING:
@@ -98,11 +99,15 @@ class Adam(Optimizer):
         betas: decay rates of the two means.
         eps: added to the root. Squares of gradients vanish below the smallest normal number, so
             eps counts at least as its root (1e-19 in float32), and a gradient of 0 never is 0/0.
+            Squares that are too large (of 2e19 in float32) are no trouble: for such a parameter
+            the root of v is kept, as "exp_avg_root" in the place of "exp_avg_sq". On a GPU, which
+            does not report them, they end in steps of 0, as in PyTorch: clip there.
         weight_decay: added to the gradient as ``weight_decay * p``, so it passes through the
             means; :class:`AdamW` takes it out of them.
     """
 
     slots = ("exp_avg", "exp_avg_sq")
+    roots = {"exp_avg_sq": "exp_avg_root"}
     decoupled = False
 
     def __init__(
@@ -143,21 +148,45 @@ class Adam(Optimizer):
     ) -> None:
         """See :class:`Optimizer`."""
         m, v = state
-        if numbers["decay"]:
-            if self.decoupled:
-                p *= 1.0 - numbers["lr"] * numbers["decay"]
-            else:
-                g = g + numbers["decay"] * p
+        if numbers["decay"] and not self.decoupled:
+            g = g + numbers["decay"] * p
+        watch = self.watch
+        watch.armed = True
+        xp.multiply(g, g, out=scratch)
+        watch.armed = False
+        if watch.seen:  # and nothing has changed yet
+            raise Overflow
+        scratch *= 1.0 - numbers["beta2"]
+        v *= numbers["beta2"]
+        v += scratch
         xp.subtract(g, m, out=scratch)  # m += (1 - beta1) (g - m)
         scratch *= 1.0 - numbers["beta1"]
         m += scratch
-        v *= numbers["beta2"]
-        xp.multiply(g, g, out=scratch)
-        scratch *= 1.0 - numbers["beta2"]
-        v += scratch
         xp.sqrt(v, out=scratch)
+        if numbers["decay"] and self.decoupled:
+            p *= 1.0 - numbers["lr"] * numbers["decay"]
         eps = numbers["eps"]
         scratch += eps if eps > _SMALL else max(eps, _LEAST_ROOT[scratch.dtype])
+        xp.divide(m, scratch, out=scratch)
+        scratch *= numbers["rate"]
+        p -= scratch
+
+    def update_wide(
+        self, xp: Any, p: Any, g: Any, scratch: Any, state: Sequence[Any], numbers: dict[str, Any]
+    ) -> None:
+        """See :class:`Optimizer`. Nothing overflows here that is not itself too large."""
+        m, root = state
+        if numbers["decay"] and not self.decoupled:
+            g = g + numbers["decay"] * p
+        root *= math.sqrt(numbers["beta2"])
+        xp.multiply(g, math.sqrt(1.0 - numbers["beta2"]), out=scratch)
+        xp.hypot(root, scratch, out=root)
+        xp.multiply(g, 1.0 - numbers["beta1"], out=scratch)
+        m *= numbers["beta1"]
+        m += scratch
+        if numbers["decay"] and self.decoupled:
+            p *= 1.0 - numbers["lr"] * numbers["decay"]
+        xp.add(root, max(numbers["eps"], _LEAST_ROOT[root.dtype]), out=scratch)
         xp.divide(m, scratch, out=scratch)
         scratch *= numbers["rate"]
         p -= scratch

@@ -27,11 +27,12 @@ def snapshot(optimizer: Optimizer) -> dict[str, Any]:
     for i, (p, group) in enumerate(zip(optimizer.parameters(), owners, strict=True)):
         state = optimizer.state.get(p, {"step": 0})
         steps.append(state["step"])
-        for name in optimizer.slots:
+        now = optimizer.slots_now(group, state)
+        for name in (*optimizer.slots, *optimizer.roots.values()):
             if name in state:
                 host = device_of(state[name]).to_host(state[name])
                 arrays[f"{i}.{name}"] = np.array(host, order="C")
-            elif state["step"] and name in optimizer.slots_of(group):  # needed from now on
+            elif state["step"] and name in now:  # needed from now on
                 arrays[f"{i}.{name}"] = np.zeros(p.shape, optimizer.state_dtype(p))
     kind = type(optimizer).__name__
     return {"arrays": arrays, "numbers": {"kind": kind, "steps": steps, "groups": groups}}
@@ -63,9 +64,11 @@ def restore(optimizer: Optimizer, state: Mapping[str, Any]) -> None:
         if not isinstance(step, (int, np.integer)) or isinstance(step, bool) or step < 0:
             raise ValueError(f"state: steps[{i}] is {step!r}, not a count")
         entry: dict[str, Any] = {"step": int(step)}
-        for name in optimizer.slots:
+        known = (*optimizer.slots, *optimizer.roots.values())
+        now = optimizer.slots_now(group, {name for name in known if f"{i}.{name}" in arrays})
+        for name in known:
             array = arrays.pop(f"{i}.{name}", None)
-            if array is None and (step == 0 or name not in optimizer.slots_of(group)):
+            if array is None and (step == 0 or name not in now):
                 continue
             if array is None or array.shape != p.shape:
                 got = "nothing" if array is None else f"shape {array.shape}"

@@ -7,7 +7,8 @@ for all of them. The optimisers themselves are in ``optim.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from ..version import user_line, zeroed
 from .clip import refuse_module
 from .optim_state import restore, snapshot
 from .other_names import OF_OPTIMIZER
+from .overflow import Overflow, Watch
 from .settings import not_negative, number, plain
 
 #: how many numbers a step works on at a time on the CPU: a piece of parameter, gradient, state and
@@ -67,6 +69,9 @@ class Optimizer:
     """
 
     slots: tuple[str, ...] = ()
+    #: slots of squares, and the slots of roots that take their place, for good, for a parameter
+    #: whose gradients' squares overflow: :meth:`update_wide` then updates it
+    roots: Mapping[str, str] = {}
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
         if isinstance(params, Tensor):
@@ -80,6 +85,7 @@ class Optimizer:
         self._settled: dict[int, tuple[Any, ...]] = {}  # by place in param_groups: values checked
         self.param_groups: list[dict[str, Any]] = []
         self.state: dict[Tensor, dict[str, Any]] = {}  # parameter -> "step" and arrays
+        self.watch = Watch()
         seen: set[Tensor] = set()
         for given in entries if isinstance(entries[0], Mapping) else [{"params": entries}]:
             group = self._group(given)
@@ -148,6 +154,14 @@ class Optimizer:
         """The state arrays that a group's settings need."""
         return self.slots
 
+    def slots_now(self, group: dict[str, Any], state: Container[str]) -> tuple[str, ...]:
+        """Those of a parameter in the group, given the names in its state."""
+        names = self.slots_of(group)
+        for square, root in self.roots.items():
+            if root in state:
+                names = tuple(root if name == square else name for name in names)
+        return names
+
     def settle(self, group: dict[str, Any]) -> None:
         """Make a group's settings Python's own (they may have come from NumPy), and check them."""
         if group.keys() != self._keys:
@@ -185,6 +199,20 @@ class Optimizer:
         one dtype, :meth:`state_dtype`. ``numbers`` come from :meth:`numbers`, for all parameters
         that are at the same step."""
         raise TypeError(f"{type(self).__name__} defines no update(...)")
+
+    def update_wide(
+        self, xp: Any, p: Any, g: Any, scratch: Any, state: Sequence[Any], numbers: dict[str, Any]
+    ) -> None:
+        """:meth:`update` with :attr:`roots` in the place of squares."""
+        raise TypeError(f"{type(self).__name__} defines no update_wide(...)")
+
+    def widen(self, p: Tensor) -> None:
+        """From now on keep :attr:`roots` for a parameter."""
+        state = self.state.setdefault(p, {"step": 0})
+        for square, root in self.roots.items():
+            old = state.pop(square, None)
+            xp = p.device.xp
+            state[root] = xp.zeros(p.shape, self.state_dtype(p)) if old is None else xp.sqrt(old)
 
     def numbers(self, group: dict[str, Any], step: int) -> dict[str, Any]:
         """What :meth:`update` reads besides arrays, for a parameter's ``step``-th step from 1."""
@@ -270,24 +298,42 @@ class Optimizer:
             parts = shares([p.size for p, _ in given], *share)
         known: tuple[Any, int] = (None, 0)  # numbers are the same for most of a group
         numbers: dict[str, Any] = {}
-        for i, (p, group) in enumerate(given):
-            state = self.state.get(p) or self.state.setdefault(p, {"step": 0})
-            step = state["step"] = state["step"] + 1
-            if known[0] is not group or known[1] != step:
-                known, numbers = (group, step), self.numbers(group, step)
-            dtype = self.state_dtype(p)
-            arrays = [self._slot(p, state, name, dtype) for name in self.slots_of(group)]
-            self._step(p, dtype, arrays, numbers, None if parts is None else parts[i])
-            p.version.bump(where)
+        usual: tuple[tuple[str, ...], Callable[..., None]] = ((), self.update)
+        rooted = frozenset(self.roots.values())
+        # Processes that divide the work are told before: none can decide for all.
+        with self.watch.on() if rooted and parts is None else nullcontext():
+            for i, (p, group) in enumerate(given):
+                state = self.state.get(p) or self.state.setdefault(p, {"step": 0})
+                step = state["step"] = state["step"] + 1
+                if known[0] is not group or known[1] != step:
+                    known, numbers = (group, step), self.numbers(group, step)
+                    usual = self.slots_of(group), self.update
+                dtype, part = self.state_dtype(p), None if parts is None else parts[i]
+                (names, update), start = usual, 0
+                if rooted and not rooted.isdisjoint(state):
+                    names, update = self.slots_now(group, state), self.update_wide
+                while True:
+                    arrays = [self._slot(p, state, name, dtype) for name in names]
+                    left = self._step(p, dtype, arrays, update, numbers, part, start)
+                    if left is None:
+                        break
+                    self.watch.seen = False
+                    self.widen(p)
+                    names, update, start = self.slots_now(group, state), self.update_wide, left
+                p.version.bump(where)
 
     def _step(
         self,
         p: Tensor,
         dtype: np.dtype[Any],
         state: list[Any],
+        update: Callable[..., None],
         numbers: dict[str, Any],
         part: slice | None,
-    ) -> None:
+        start: int,
+    ) -> int | None:
+        """Update a parameter from its ``start``-th number on. Where squares overflow, the rest is
+        still to do, with roots: returns from where on."""
         data, g = p._data, p._grad._data  # type: ignore[union-attr]
         if g.shape != data.shape:
             raise ValueError(f"grad: expected the parameter's shape {p.shape}, got {g.shape}")
@@ -296,8 +342,11 @@ class Optimizer:
         piece = min(PIECE, size) if xp is np else size  # a GPU wants few large launches
         whole = data.flags.c_contiguous
         if whole and size <= piece and part is None and data.dtype == g.dtype == dtype:
-            self.update(xp, data, g, xp.empty(data.shape, dtype), state, numbers)
-            return
+            try:
+                update(xp, data, g, xp.empty(data.shape, dtype), state, numbers)
+            except Overflow:
+                return start
+            return None
         scratch = xp.empty(piece, dtype=dtype)
         # in rows, so that pieces of them are no copies, into which an update would be lost
         written = (data, *state)
@@ -305,16 +354,22 @@ class Optimizer:
         flat = [a.reshape(-1) for a in (rows[0], g, *rows[1:])]
         if part is not None:
             flat = [a[part] for a in flat]
-        for start in range(0, flat[0].size, max(piece, 1)):
-            values, grad, *rest = (a[start : start + piece] for a in flat)
+        left = None
+        for at in range(start, flat[0].size, max(piece, 1)):
+            values, grad, *rest = (a[at : at + piece] for a in flat)
             work = values.astype(dtype, copy=False)
             grad = grad.astype(dtype, copy=False)
-            self.update(xp, work, grad, scratch[: work.size], rest, numbers)
+            try:
+                update(xp, work, grad, scratch[: work.size], rest, numbers)
+            except Overflow:
+                left = at
+                break
             if work is not values:
                 values[...] = work
         for array, row in zip(written, rows, strict=True):
             if row is not array:  # the parameter's own memory, which others may look at
                 array[...] = row
+        return left
 
     @staticmethod
     def state_dtype(p: Tensor) -> np.dtype[Any]:

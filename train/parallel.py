@@ -211,13 +211,15 @@ class DataParallel:
         self._ready("update")
         if self._share.has_grad[1:].any():
             raise RuntimeError("update: call reduce() first, it adds up the gradients")
-        scale = factor(limit, self._norm if norm is None else norm)
+        size = self._norm if norm is None else norm
+        scale = factor(limit, size)
         settings = [
             {key: value for key, value in group.items() if key != "params"}
             for group in self._share.optimizer.param_groups
         ]
-        steps = self._share.states()
-        self._everywhere("update", [(scale, settings, steps)] * self.workers)
+        self._share.widen(size, scale)
+        states = self._share.states()
+        self._everywhere("update", [(scale, settings, states)] * self.workers)
 
     def _ready(self, name: str) -> None:
         if self.closed:

@@ -43,7 +43,9 @@ class Share:
         like = self.values[: len(self.params)]
         self.grads = [_shared(like) for _ in range(workers)]  # rank 0's become the sums
         states = [a.astype(optimizer.state_dtype(p)) for p, a in zip(self.params, like)]
-        self.slots = {name: _shared(states) for name in optimizer.slots}
+        # Memory that nobody writes to, as that of roots mostly is, takes no room.
+        names = (*optimizer.slots, *optimizer.roots.values())
+        self.slots = {name: _shared(states) for name in names}
         (self.has_grad,) = _shared([np.zeros((workers, len(like)), bool)])
         self.adopt()
 
@@ -99,26 +101,47 @@ class Share:
                 p._grad = make(array)
             self.has_grad[self.rank, i] = p._grad is not None
 
-    def states(self, steps: Sequence[int] | None = None) -> list[int]:
+    def widen(self, largest: float, scale: float) -> None:
+        """Let the optimiser keep roots where squares would overflow, which one process can't decide
+        for all. No gradient is larger than ``largest``; all are about to be multiplied by
+        ``scale``, if it is below 1."""
+        if not self.optimizer.roots:
+            return
+        scale = min(scale, 1.0)
+        for p, grad, has in zip(self.params, self.grads[0], self.has_grad[0], strict=True):
+            most = 0.9 * math.sqrt(np.finfo(self.optimizer.state_dtype(p)).max)
+            known = self.optimizer.state.get(p, {}).keys() & set(self.optimizer.roots.values())
+            if not has or known or largest * scale < most:
+                continue
+            if most <= float(np.abs(grad).max(initial=0.0)) * scale < math.inf:
+                self.optimizer.widen(p)
+
+    def states(
+        self, known: Sequence[tuple[int, tuple[str, ...]]] | None = None
+    ) -> list[tuple[int, tuple[str, ...]]]:
         """Move the optimiser's state, of parameters with a gradient, into the shared memory.
 
         Args:
-            steps: how many each parameter has made; None in the first process, whose state counts.
+            known: what this returned in the first process, whose state counts; None there.
+
+        Returns:
+            For each parameter how many steps it has made, and the names of its arrays.
         """
         owners = [group for group in self.optimizer.param_groups for _ in group["params"]]
         found = []
         for i, (p, group) in enumerate(zip(self.params, owners, strict=True)):
             state = self.optimizer.state.get(p, {"step": 0})
+            names = self.optimizer.slots_now(group, state) if known is None else known[i][1]
             if self.has_grad[0, i]:
+                if known is not None:
+                    state = {"step": known[i][0]}
                 self.optimizer.state[p] = state
-                for name in self.optimizer.slots_of(group):
+                for name in names:
                     array = self.slots[name][i]
-                    if steps is None and state.get(name) is not array:
+                    if known is None and state.get(name) is not array:
                         np.copyto(array, state.get(name, 0))
                     state[name] = array
-                if steps is not None:
-                    state["step"] = steps[i]
-            found.append(state["step"])
+            found.append((state["step"], names))
         return found
 
     # These are what ``DataParallel`` calls, everywhere at the same time.
@@ -161,12 +184,12 @@ class Share:
             norms.append(joint_norm(np, [mine]))
         return math.hypot(*norms)
 
-    def update(self, scale: float, settings: list[dict[str, Any]], steps: list[int]) -> None:
+    def update(self, scale: float, settings: list[dict[str, Any]], states: list[Any]) -> None:
         """Update this process's share of the parameters with ``scale`` times the gradients."""
         if self.rank:
             for group, values in zip(self.optimizer.param_groups, settings, strict=True):
                 group.update(values)
-            self.states(steps)
+            self.states(states)
             self.show(0)
         if not scale >= 1.0:
             given = list(itertools.compress(self.grads[0], self.has_grad[0]))  # as step divides it

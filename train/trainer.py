@@ -28,6 +28,7 @@ from .data.difference import origin_difference, vocabulary_difference
 from .data.files import absolute_names
 from .folder import RunFolder, last_checkpoint, save_at_the_end, save_on_the_way, warn
 from .history import History
+from .loggers import further
 from .memory import check_run
 from .optim import SGD, AdamW, param_groups
 from .optimizer import Optimizer
@@ -102,6 +103,7 @@ class Trainer:
         """All that comes before the model. A checkpoint's characters must be the text's."""
         if config.device == "cuda" and cuda.why_not():
             raise ConfigError(cuda.why_not())
+        further(config.log)  # refuses what is not installed
         self.corpus: Corpus
         self._names = None if config.data is None else absolute_names(config.data)
         if text is not None:
@@ -253,7 +255,7 @@ class Trainer:
             if not stop:
                 self._start_workers()
             if self.run_folder is not None:
-                self.run_folder.start_log(self.step, self.history.validated)
+                self.run_folder.start_log(self.step, self.history.validated, further(config.log))
             self.report.start(self)
             while True:
                 if self._validation_due() and not self._validate(stop):

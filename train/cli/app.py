@@ -1,4 +1,4 @@
-"""The command line: ``tinytensor train | sample | draw | info | profile``.
+"""The command line: ``tinytensor train | sample | compare | export | draw | info | profile``.
 
 The flags of ``train`` are the fields of :class:`TrainConfig`. What a user can get wrong ends in
 one line on standard error and exit code 2; a failing run ends in 1, Ctrl-C in 130, SIGTERM in 143
@@ -19,7 +19,9 @@ from typer.core import TyperGroup
 from ... import early_interrupt
 from ..config import ConfigError
 from ..signals import Interrupted
+from .compare import compare
 from .draw import draw
+from .export import export
 from .info import info
 from .messages import fail
 from .output import LEFT, PATIENCE, guarded, hold_descriptors
@@ -29,8 +31,14 @@ from .sample import sample
 from .train import train
 
 VERBS: dict[str, Callable[..., Any]] = {
-    "train": train, "sample": sample, "draw": draw, "info": info, "profile": profile,
-}  # fmt: skip
+    "train": train,
+    "sample": sample,
+    "compare": compare,
+    "export": export,
+    "draw": draw,
+    "info": info,
+    "profile": profile,
+}
 
 
 class Commands(TyperGroup):

@@ -62,3 +62,8 @@ def path(param: typer.CallbackParam, value: str | None) -> str | None:
         return None if value is None else given_path(value)
     except ValueError as error:
         raise ConfigError(f"{param.name}: {error}") from None
+
+
+def paths(param: typer.CallbackParam, values: list[str] | None) -> list[str] | None:
+    """The same for an argument that is several paths."""
+    return None if values is None else [str(path(param, value)) for value in values]

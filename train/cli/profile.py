@@ -9,25 +9,16 @@ import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 from ...profiling import Cost, Entry, Profile
 from ...profiling import profile as new_profile
-from ...profiling.report import (
-    COLUMNS,
-    aligned,
-    meaning,
-    milliseconds,
-    percent,
-    rows,
-    speed,
-    summary,
-)
+from ...profiling.report import COLUMNS, meaning, milliseconds, percent, rows, speed, summary
 from ..config import LARGEST, ConfigError, TrainConfig
 from .flags import with_settings
-from .output import is_terminal
+from .tables import Table, show
 from .waiting import Waiting
 
 if TYPE_CHECKING:
@@ -81,14 +72,6 @@ class StepProfile:
             "plain_step_seconds": self.plain,
             "profile": self.profile.to_dict(),
         }
-
-
-class Table(NamedTuple):
-    """Lines to show: the title stands above the first column."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
 
 
 def measure(config: TrainConfig, steps: int = 20, text: str | None = None) -> StepProfile:
@@ -198,28 +181,6 @@ LEGEND = (
 )
 
 
-def show(head: list[str], found: list[Table]) -> None:
-    """Print it: with rich on a terminal, as aligned text elsewhere."""
-    legend = "\n".join(filter(None, [LEGEND, meaning(table.rows for table in found)]))
-    if not is_terminal():
-        print("\n\n".join(["\n".join(head), *(aligned(*table) for table in found), legend]))
-        return
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
-    console = Console(markup=False, highlight=False)
-    console.print("\n".join(head))
-    for table in found:
-        drawn = RichTable(header_style="bold")
-        drawn.add_column(table.title, style="cyan", overflow="fold")
-        for column in table.columns:
-            drawn.add_column(column, justify="right", no_wrap=True)
-        for line in table.rows:
-            drawn.add_row(*line)
-        console.print(drawn)
-    console.print(legend, style="dim")
-
-
 def profile(
     model: Annotated[str, typer.Argument(help="gpt, lstm or rnn")] = "gpt",
     steps: Annotated[int, typer.Option(help="Steps to measure", min=1, max=MOST_STEPS)] = 20,
@@ -241,7 +202,9 @@ def profile(
     if as_json:
         print(json.dumps(found.to_dict(), indent=2))
     else:
-        show(heading(found), tables(found, depth, each_layer))
+        shown = tables(found, depth, each_layer)
+        busy = meaning(table.rows for table in shown)
+        show(heading(found), shown, [LEGEND, *([busy] if busy else [])])
 
 
 with_settings(profile, SETTINGS)
