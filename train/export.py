@@ -17,12 +17,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..models import GPT, LanguageModel
-from .checkpoint import load, locate
 from .config import ConfigError
 from .data import CharTokenizer
 from .files import write_atomically
 from .loaders import HF, NANOGPT, TORCH
-from .sample import restore_model
+from .restore import restore
 
 #: activations here -> in the config of Hugging Face's transformers
 _HF_ACTIVATIONS = {
@@ -79,10 +78,8 @@ def export(
         CheckpointError: the checkpoint cannot be read, or does not fit together.
         ConfigError: the format does not fit the model, or the files can't be written.
     """
-    file = locate(path)
-    saved = load(file)
-    model, tokenizer = restore_model(saved, file)
-    name = saved.meta["model"]["name"]
+    saved = restore(path)
+    file, model, tokenizer, name = saved.file, saved.model, saved.tokenizer, saved.config.model
     fitting = [key for key, value in FORMATS.items() if name in value.models]
     chosen = fitting[0] if format is None else format
     if chosen not in FORMATS:

@@ -240,7 +240,10 @@ def test_any_command_line_ends_in_a_result_or_in_one_line(args: list[str]) -> No
         writes.clear()
         code, _, err = call(args, folder)
         assert not writes, writes
-        assert {file.name for file in folder.iterdir()} <= {"here", "home", "stdout", "stderr"}
+        there = {file.name for file in folder.iterdir()}
+        if "export" in args:  # --out .. is a folder, into which it may write
+            there -= {"model.safetensors", "config.json", "vocabulary.json", "load.py"}
+        assert there <= {"here", "home", "stdout", "stderr"}
     counts["refused" if refused(code, err) else "done"] += 1
     counts["tried"] += 1
 

@@ -170,16 +170,26 @@ def test_odd_values_and_a_broken_log_do_no_harm(
     file = here / "runs" / "gpt-2" / checkpoint.NAME
     saved = checkpoint.load(file)
     saved.meta["config"] |= {"steps": "many", "batch_size": 2.5, "data": {"a": 1}, "lr": [1]}
-    saved.history["val"] = np.array([[5.0, math.nan], [12.0, math.inf]])
-    saved.history["train"][3] = math.nan
     checkpoint.save(file, saved)
     log = here / "runs" / "gpt" / LOG
     log.write_bytes(b"\xff\n{" + log.read_bytes() + b'{"step": 3, "seconds": "x"}\n{"st')
     assert run(["compare", "runs"]) == 0
     found = table(capsys.readouterr().out)
-    assert found["best val loss"][1] == "-" and found["last val loss"][1] == "inf"
-    assert found["train loss"][1] == "nan"
+    assert found["train loss"][1] != "-" and found["best val loss"][1] != "-"
     assert found["time"][0] == "-" and found["tokens/s"][0] != "-", "one of its lines is lost"
+
+
+def test_losses_that_are_no_numbers_are_damage(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = here / "runs" / "gpt-2" / checkpoint.NAME
+    saved = checkpoint.load(file)
+    saved.history["train"][3] = math.nan
+    checkpoint.save(file, saved)
+    assert run(["compare", "runs"]) == 0
+    out, err = capsys.readouterr()
+    assert "note: left out: checkpoint: runs/gpt-2/" in err.replace("\\", "/")
+    assert "gpt-2" not in out
 
 
 def test_times_are_shown_as_people_write_them() -> None:

@@ -14,11 +14,20 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tinytensor import no_grad
+from tinytensor import no_grad, random
 from tinytensor.models import build
-from tinytensor.train import CharTokenizer, CheckpointError, ConfigError, checkpoint
+from tinytensor.train import (
+    AdamW,
+    CharTokenizer,
+    CheckpointError,
+    ConfigError,
+    TrainConfig,
+    checkpoint,
+)
 from tinytensor.train.cli import run
+from tinytensor.train.config import MODEL_FIELDS
 from tinytensor.train.export import FORMATS, export
+from tinytensor.train.history import History
 
 SYMBOLS = "\n abc\ud800\U0001f600"
 FILES = ["config.json", "load.py", "model.safetensors", "vocabulary.json"]
@@ -46,11 +55,19 @@ def saved(folder: Path, name: str, **settings: Any) -> Any:
         for p in model.parameters():
             p.copy_(rng.normal(p.ndim == 1, 0.5, p.shape))
     model.eval()
+    optimizer = AdamW(model.parameters(), lr=1e-3).state_dict()
+    own = {key: value for key, value in settings.items() if key in MODEL_FIELDS}
     meta = {
+        "config": TrainConfig(model=name, **own).to_dict(),
         "model": {"name": name, "config": model.config.to_dict()},
         "symbols": CharTokenizer(SYMBOLS).symbols,
+        "step": 0,
+        "random": random.state(),
     }
-    checkpoint.save(folder / checkpoint.NAME, checkpoint.Checkpoint(model.state_dict(), meta=meta))
+    saved = checkpoint.Checkpoint(
+        model.state_dict(), optimizer, history=History().arrays(), meta=meta
+    )
+    checkpoint.save(folder / checkpoint.NAME, saved)
     return model
 
 

@@ -68,7 +68,8 @@ def test_a_busy_machine_is_told_and_explained(
     monkeypatch.setattr("tinytensor.profiling.costs.seconds_alone", seconds)
     found = profiling.measure(config("rnn"), steps=7, text=TEXT)
     assert {asked.count(product) for product in asked} == {profiling.PARTS}
-    profiling.show(profiling.heading(found), profiling.tables(found))
+    shown = profiling.tables(found)
+    profiling.show(profiling.heading(found), shown, profiling.legend(shown))
     out = capsys.readouterr().out
     assert "3 blocks of 8 symbols in a step, in one process" in out
     assert "their floor cannot be told, the machine was busy" in out and "%  busy" not in out

@@ -128,11 +128,11 @@ def test_a_signal_while_a_text_is_read(
     capsys.readouterr()
     from tinytensor.train import trainer
 
-    for where in ("CharTokenizer", "build", "load"):
+    for where in ("TextFiles", "build", "restore"):
         with monkeypatch.context() as patch:
             patch.setattr(trainer, where, Raising(number))
-            word = "--resume" if where == "load" else "--overwrite"
-            again = arguments[:5] + [word] if where == "load" else [*arguments, word]
+            word = "--resume" if where == "restore" else "--overwrite"
+            again = arguments[:5] + [word] if where == "restore" else [*arguments, word]
             assert run(again) == CODES[number], where
         name = signal.Signals(number).name
         expected = "interrupted" if number == signal.SIGINT else f"ended by {name}"

@@ -250,12 +250,16 @@ def test_a_hostile_text_and_a_hostile_checkpoint_reach_no_terminal_raw(
     )
     trainer.run()
     path = files.locate("hostile")
-    saved = files.load(path)
-    saved.meta["config"].update(data=name, optimizer="\x1b[2J\nseed  1", schedule="\x9b\u202e")
-    files.save(path, saved)
     with redirected(shown, err):
         assert run(["sample", "hostile", "--length", "300", "--prompt", "\x1b"]) == 0
         assert run(["info", "hostile"]) == 0
+        good = path.read_bytes()
+        for field in ("optimizer", "schedule", "data"):
+            saved = files.load(path)
+            saved.meta["config"][field] = "\x1b[2J\nseed  1\x9b\u202e"
+            files.save(path, saved)
+            assert run(["info", "hostile"]) == 2
+            path.write_bytes(good)
         assert run(["sample", "hostile", "--prompt", "\x01\u2067"]) == 2
         assert run(["sample", "none\x1b[31m"]) == 2
         assert run(["train\x1b[31m"]) == 2
@@ -268,7 +272,7 @@ def test_a_hostile_text_and_a_hostile_checkpoint_reach_no_terminal_raw(
     raw = {c for c in text if not c.isprintable()} - {"\n", "\t"}
     assert raw == set()
     assert r"\x1b" in text and r"\x9b" in text and r"\u202e" in text
-    assert "optimizer" in text and r"\x1b[2J\nseed  1" in text, "one line for each field"
+    assert "not fit together: config: optimizer: expected" in text and r"\x1b[2J\nseed 1" in text
     with redirected(io.StringIO()):
         assert run(["sample", "hostile", "--length", "300", "--prompt", "\x1b"]) == 0
         assert sys.stdout.getvalue().startswith("\x1b")  # type: ignore[union-attr]

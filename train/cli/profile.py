@@ -181,6 +181,12 @@ LEGEND = (
 )
 
 
+def legend(shown: list[Table]) -> list[str]:
+    """What the words in the tables mean."""
+    busy = meaning(table.rows for table in shown)
+    return [LEGEND, busy] if busy else [LEGEND]
+
+
 def profile(
     model: Annotated[str, typer.Argument(help="gpt, lstm or rnn")] = "gpt",
     steps: Annotated[int, typer.Option(help="Steps to measure", min=1, max=MOST_STEPS)] = 20,
@@ -203,8 +209,7 @@ def profile(
         print(json.dumps(found.to_dict(), indent=2))
     else:
         shown = tables(found, depth, each_layer)
-        busy = meaning(table.rows for table in shown)
-        show(heading(found), shown, [LEGEND, *([busy] if busy else [])])
+        show(heading(found), shown, legend(shown))
 
 
 with_settings(profile, SETTINGS)
