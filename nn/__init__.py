@@ -5,7 +5,7 @@ Names, arguments and parameter layout follow ``torch.nn``, so that PyTorch state
 
 from typing import TYPE_CHECKING
 
-from .. import hints
+from ..hints import finding as hints
 from . import init
 from .activations import (
     CELU,

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import full, operations
-from ..operations.axes import axis_of, whole
-from ..tensor import Tensor
+from ..tensor.axes import axis_of, whole
+from ..tensor.tensor import Tensor
 from .layers import Identity, check_number, check_size
 from .module import Module, Parameter
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import operations, random, tensor, zeros
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from . import init
 from .layers import Linear, check_probability, check_size
 from .module import Module, Parameter

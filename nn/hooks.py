@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import operations, tree
-from ..hooks import RemovableHandle
-from ..tensor import Tensor
+from .. import operations
+from ..graph.hooks import RemovableHandle
+from ..tensor import tree
+from ..tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from .module import Module

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import empty, ones, operations, random, tensor, zeros
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from . import init
 from .module import Module, Parameter
 

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..blocks import Block, Manager
-from ..hints import attribute_missing
-from ..hooks import RemovableHandle
-from ..scope import Scope
-from ..tensor import Tensor
-from ..thread_state import local
+from ..context.blocks import Block, Manager
+from ..context.scope import Scope
+from ..context.thread_state import local
+from ..graph.hooks import RemovableHandle
+from ..hints.finding import attribute_missing
+from ..tensor.tensor import Tensor
 from .hooks import ModuleHooks
 from .other_names import OF_MODULE
 from .parts import check_attribute, check_class, parts, walk, way_into

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from .module import Module, Parameter

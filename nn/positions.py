@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .. import tensor, zeros
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from . import init
 from .layers import check_size
 from .module import Module, Parameter

@@ -20,7 +20,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import models, nn
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
 from tinytensor.draw import NoRenderer
 from tinytensor.train import (
     Checkpoint,

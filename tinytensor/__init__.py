@@ -15,16 +15,32 @@ import math as _math
 import os as _os
 from typing import Any as _Any
 
-from . import allocator as _allocator
-from . import cuda, operations, random, registry
-from . import hints as _hints
-from . import imports as _imports
-from . import operators as _operators
-from .anomaly import detect_anomaly
-from .autograd import grad
-from .catalogue import explain, ops
-from .checkpoint import checkpoint
-from .creation import (
+from . import late as _late
+from . import operations
+from .arrays import allocator as _allocator
+from .arrays import cuda, random
+from .arrays.device import Device, default_device, device, set_default_device
+from .arrays.dtypes import NAMES as _DTYPES
+from .arrays.random import Generator, manual_seed
+from .define import op as registry
+from .define.catalogue import explain, ops
+from .define.custom import custom_op
+from .define.samples import Sample
+from .derivatives.checkpoint import checkpoint
+from .derivatives.functional import hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from .derivatives.grad import grad
+from .derivatives.gradcheck import gradcheck, gradgradcheck
+from .draw import draw
+from .graph.anomaly import detect_anomaly
+from .graph.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .hints import finding as _hints
+from .hints import imports as _imports
+from .hints.other_functions import OF_PACKAGE as _OF_PACKAGE
+from .operations import *  # noqa: F403
+from .profiling import profile
+from .profiling.memory import memory_report
+from .tensor import methods as _operators
+from .tensor.creation import (
     empty,
     empty_like,
     eye,
@@ -41,25 +57,13 @@ from .creation import (
     zeros,
     zeros_like,
 )
-from .custom import custom_op
-from .device import Device, default_device, device, set_default_device
-from .dlpack import from_dlpack
-from .draw import draw
-from .dtypes import NAMES as _DTYPES
-from .functional import hessian, hvp, jacobian, jvp, value_and_grad, vjp
-from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .gradcheck import gradcheck, gradgradcheck
-from .memory import memory_report
-from .operations import *  # noqa: F403
-from .other_functions import OF_PACKAGE as _OF_PACKAGE
-from .profiling import profile
-from .random import Generator, manual_seed
-from .ranges import arange, linspace, logspace
-from .samples import Sample
-from .tensor import Tensor, tensor
+from .tensor.dlpack import from_dlpack
+from .tensor.ranges import arange, linspace, logspace
+from .tensor.tensor import Tensor, tensor
 
 __version__ = "0.1.0"
 
+_late.arrive()
 _allocator.tune()
 _imports.install()
 _operators.document()

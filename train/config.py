@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..hints import hint
+from ..hints.finding import hint
 from ..models import MODELS
 from .schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
 from .settings import plain, shown

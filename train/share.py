@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import random
 from ..models import LanguageModel
-from ..tensor import make
+from ..tensor.tensor import make
 from .clip import joint_norm, multiply
 from .optimizer import Optimizer, shares
 

@@ -18,7 +18,7 @@ import pytest
 
 import tinytensor as tt
 from tests.tinytensor import test_limits, test_registry, test_special_points
-from tinytensor.registry import OPS, Op
+from tinytensor.define.op import OPS, Op
 
 TESTS = Path(__file__).parent.parent
 SECONDS = 60  #: a fault that makes a check run for longer is caught

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tinytensor import autograd, pullback
-from tinytensor.registry import OPS, Op
-from tinytensor.tensor import Tensor
+from tinytensor.define.op import OPS, Op
+from tinytensor.graph import backward as autograd
+from tinytensor.graph import step as pullback
+from tinytensor.tensor.tensor import Tensor
 
 from . import rewrite
 

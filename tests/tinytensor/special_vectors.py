@@ -9,7 +9,7 @@ from typing import Any
 from mpmath import mp, mpf
 
 import tinytensor as tt
-from tinytensor import registry
+from tinytensor.define import op as registry
 
 from .special_points import Numbers, Point, Smooth, sigmoid
 

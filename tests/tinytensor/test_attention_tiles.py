@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor.operations import attention, tiles
+from tinytensor.operations.sequences import attention
+from tinytensor.operations.sequences import attention_tiles as tiles
 
 from .helpers import close, leaf
 

@@ -15,10 +15,10 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import nn
-from tinytensor.device import default_device
+from tinytensor.arrays.device import default_device
+from tinytensor.context.thread_state import local
+from tinytensor.define.op import Op
 from tinytensor.profiling import timers
-from tinytensor.registry import Op
-from tinytensor.thread_state import local
 
 from .helpers import close, leaf
 from .interrupts import interrupted_everywhere

@@ -8,8 +8,8 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import operations
-from tinytensor.catalogue import explanation, page
-from tinytensor.registry import OPS
+from tinytensor.define.catalogue import explanation, page
+from tinytensor.define.op import OPS
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tinytensor as tt
-from tinytensor.device import Device
-from tinytensor.operations import correlation
+from tinytensor.arrays.device import Device
+from tinytensor.operations.windows import cross_correlation as correlation
 
 from .helpers import close, const, grad_of, host, leaf
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor.custom import CUSTOM
+from tinytensor.define.custom import CUSTOM
 
 from .helpers import close, leaf
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import tinytensor as tt
-from tinytensor.anomaly import is_watching
-from tinytensor.thread_state import local
+from tinytensor.context.thread_state import local
+from tinytensor.graph.anomaly import is_watching
 
 from .helpers import leaf
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor.device import Device, default_device, device_of, set_default_device
+from tinytensor.arrays.device import Device, default_device, device_of, set_default_device
 
 from .helpers import close, const, host, leaf
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinytensor as tt
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
 from tinytensor.draw.dot import brief
 
 from .dotgraph import Graph, parse, plain

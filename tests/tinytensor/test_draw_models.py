@@ -353,7 +353,7 @@ def test_opening_draws_no_random_numbers() -> None:
 
 def test_all_fused_ops_can_be_opened() -> None:
     """Every op with a reference, on the samples that its own tests use."""
-    from tinytensor.registry import OPS
+    from tinytensor.define.op import OPS
 
     fused = [op for op in OPS.values() if op.reference is not None]
     assert len(fused) > 5

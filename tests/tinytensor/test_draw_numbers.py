@@ -12,8 +12,8 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import models, nn
+from tinytensor.define.op import OPS
 from tinytensor.draw.picture import COMPUTED, CONSTANT, Picture, Step, Value
-from tinytensor.registry import OPS
 from tinytensor.train import SGD
 
 from .dotgraph import Graph, parse

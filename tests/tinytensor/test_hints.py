@@ -17,8 +17,9 @@ import pytest
 import safetensors.numpy
 
 import tinytensor as tt
-from tinytensor import models, nn, other_functions, other_names, train
-from tinytensor.other_settings import OF_SETTINGS
+from tinytensor import models, nn, train
+from tinytensor.hints import other_functions, other_names
+from tinytensor.hints.other_settings import OF_SETTINGS
 
 from .helpers import const, leaf
 

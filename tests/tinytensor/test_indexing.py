@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import tinytensor as tt
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
 
 from .helpers import close, const, grad_of, host, leaf
 from .indices_drawn import as_given, mixed_indices, places, shapes

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor import registry
+from tinytensor.define import op as registry
 
 from .helpers import host
 

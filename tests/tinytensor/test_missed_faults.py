@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor.operations import correlation
+from tinytensor.operations.windows import cross_correlation as correlation
 
 from .helpers import host, leaf
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor.device import BY_TYPE
+from tinytensor.arrays.device import BY_TYPE
+from tinytensor.define.op import OPS
+from tinytensor.define.samples import Sample
 from tinytensor.profiling import Product, floor, products
-from tinytensor.registry import OPS
-from tinytensor.samples import Sample
-from tinytensor.tensor import make
+from tinytensor.tensor.tensor import make
 
 
 def weights(*shape: int) -> tt.Tensor:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor import autograd
-from tinytensor.device import BY_TYPE, CPU, Device
+from tinytensor.arrays.device import BY_TYPE, CPU, Device
+from tinytensor.define.op import Op
+from tinytensor.graph import backward as autograd
 from tinytensor.profiling import Product, Profile
-from tinytensor.registry import Op
 
 from .profiles import (  # noqa: F401
     CALL,

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import tinytensor as tt
-from tinytensor.device import Device
-from tinytensor.samples import Draw
+from tinytensor.arrays.device import Device
+from tinytensor.define.samples import Draw
 
 from .helpers import host
 from .ops_under_test import STEPS, Case, all_ops, is_float

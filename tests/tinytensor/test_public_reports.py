@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
 
 from .helpers import close, const, grad_of, host, leaf, share_memory
 

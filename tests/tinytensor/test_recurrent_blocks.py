@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor.operations import recurrent
-from tinytensor.tensor import make
+from tinytensor.operations.sequences import recurrent
+from tinytensor.tensor.tensor import make
 
 from .helpers import close, host, leaf
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor import registry
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
+from tinytensor.define import op as registry
 
 from .helpers import host, numeric_gradients, share_memory
 from .ops_under_test import STEPS, Case, all_ops, cases, laid_out, same, samples

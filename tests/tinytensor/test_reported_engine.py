@@ -17,7 +17,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import nn
-from tinytensor.custom import CUSTOM
+from tinytensor.define.custom import CUSTOM
 
 from .helpers import close, leaf, share_memory
 

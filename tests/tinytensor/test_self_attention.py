@@ -9,7 +9,8 @@ import pytest
 
 import tinytensor as tt
 from tinytensor.nn import merge_heads, split_heads
-from tinytensor.operations import attention, tiles
+from tinytensor.operations.sequences import attention
+from tinytensor.operations.sequences import attention_tiles as tiles
 
 from .helpers import close, leaf
 

@@ -10,7 +10,7 @@ import pytest
 from mpmath import mp, mpf
 
 import tinytensor as tt
-from tinytensor import registry
+from tinytensor.define import op as registry
 
 from .special_points import ONE, TWO, Smooth
 from .special_vectors import MANY

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import tinytensor as tt
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
 
 from .helpers import close, const, grad_of, host, leaf, numeric_gradients, share_memory
 

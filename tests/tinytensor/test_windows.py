@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinytensor as tt
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
 
 from .helpers import close, const, grad_of, host, leaf, numeric_gradients
 from .refusals import lines, refused

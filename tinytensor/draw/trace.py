@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..device import device_of
-from ..graph import Seen
+from ..arrays.device import device_of
+from ..graph.node import Seen
 from .opened import Inside, rewritten, saved, written
 from .picture import BUFFER, COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 from .words import settings, tip

@@ -20,14 +20,14 @@ import threading
 import time
 from typing import Any
 
-from .. import autograd
-from ..blocks import Block, Manager
-from ..device import BY_TYPE, CPU, Device
-from ..graph import Node
-from ..registry import Op
-from ..scope import Scope
-from ..tensor import Tensor
-from ..thread_state import ThreadState, local
+from ..arrays.device import BY_TYPE, CPU, Device
+from ..context.blocks import Block, Manager
+from ..context.scope import Scope
+from ..context.thread_state import ThreadState, local
+from ..define.op import Op
+from ..graph import backward as autograd
+from ..graph.node import Node
+from ..tensor.tensor import Tensor
 from .costs import Costs, Entry
 from .floor import Product
 from .products import has_products, of_backward, of_forward

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...random import Generator, generator
+from ...arrays.random import Generator, generator
 from .text import DataError
 
 

@@ -1,0 +1,1 @@
+"""Derivatives of functions (vjp, jacobian, hessian, ...), and the check of any gradient."""
