@@ -74,7 +74,7 @@ from .losses import (
     nll_loss,
     smooth_l1_loss,
 )
-from .module import Module, Parameter, evaluating
+from .module import Module, evaluating
 from .normalization import (
     BatchNorm1d,
     BatchNorm2d,
@@ -84,6 +84,7 @@ from .normalization import (
     RMSNorm,
 )
 from .other_names import OF_NN
+from .parameter import Parameter
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,

@@ -17,7 +17,8 @@ from ..tensor.axes import whole
 from ..tensor.tensor import Tensor
 from . import init
 from .layers import check_size
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 #: PyTorch's names for what stands in the padding, in NumPy's words
 _PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge",

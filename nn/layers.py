@@ -14,7 +14,8 @@ import numpy as np
 from .. import empty, ones, operations, random, tensor, zeros
 from ..tensor.tensor import Tensor
 from . import init
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 
 def check_size(name: str, value: Any) -> int:

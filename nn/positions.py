@@ -10,7 +10,8 @@ from .. import tensor, zeros
 from ..tensor.tensor import Tensor
 from . import init
 from .layers import check_size
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 
 def sinusoids(length: int, dim: int, base: float = 10000.0) -> np.ndarray:

@@ -13,7 +13,8 @@ from .. import operations, zeros
 from ..tensor.tensor import Tensor
 from . import init
 from .layers import Dropout, check_size
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 
 class _Recurrent(Module):

@@ -15,8 +15,8 @@ import math as _math
 import os as _os
 from typing import Any as _Any
 
+from . import derivatives, operations
 from . import late as _late
-from . import operations
 from .arrays import allocator as _allocator
 from .arrays import cuda, random
 from .arrays.device import Device, default_device, device, set_default_device
@@ -26,10 +26,18 @@ from .define import op as registry
 from .define.catalogue import explain, ops
 from .define.custom import custom_op
 from .define.samples import Sample
-from .derivatives.checkpoint import checkpoint
-from .derivatives.functional import hessian, hvp, jacobian, jvp, value_and_grad, vjp
-from .derivatives.grad import grad
-from .derivatives.gradcheck import gradcheck, gradgradcheck
+from .derivatives import (
+    checkpoint,
+    grad,
+    gradcheck,
+    gradgradcheck,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    value_and_grad,
+    vjp,
+)
 from .draw import draw
 from .graph.anomaly import detect_anomaly
 from .graph.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
@@ -98,6 +106,8 @@ def __getattr__(name: str) -> _Any:
     """``tt.nn``, ``tt.models`` and ``tt.train``: imported on first use; and names of dtypes."""
     if name in ("nn", "models", "train"):
         return _importlib.import_module(f"{__name__}.{name}")
+    if name in ("autograd", "functional"):  # what PyTorch calls it
+        return derivatives
     if name in _DTYPES:
         return _DTYPES[name]
     return _unknown(name)

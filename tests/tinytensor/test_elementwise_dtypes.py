@@ -15,7 +15,7 @@ from .helpers import close, const, grad_of, host, leaf
 
 pytestmark = pytest.mark.usefixtures("device")
 
-FAMILY = "arithmetic rounding exponential trigonometric comparison select activation piecewise"
+FAMILY = "arithmetic rounding exponential trigonometric comparison choosing smooth relu"
 OPS = {
     name: op
     for name, op in sorted(registry.OPS.items())

@@ -38,7 +38,7 @@ class Entry:
             to a reference made of primitives), "composed" (a function that calls other ops),
             or "no gradient".
         formula, gradient: what it computes and how the gradient ``g`` of its output goes back.
-        summary: the first sentence of its docstring. family: the file it is defined in.
+        summary: the first sentence of its docstring. family: the folder it is defined in.
     """
 
     name: str
@@ -116,7 +116,8 @@ def _entry(name: str, what: Any) -> Entry:
     shown = public if not isinstance(public, Op) else public.__signature__
     signature = str(shown if isinstance(public, Op) else _names_only(public))
     home = getattr(op.forward if op is not None else public, "__module__", "") or ""
-    return Entry(name, signature, kind, formula, gradient, first, home.rpartition(".")[2])
+    family = home.removeprefix("tinytensor.operations.").split(".")[0]  # or the user's own module
+    return Entry(name, signature, kind, formula, gradient, first, family)
 
 
 def _kind(op: Op) -> str:

@@ -8,7 +8,7 @@ differentiable; on the outside they are plain tensors unless ``create_graph=True
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..arrays.device import BY_TYPE
 from ..context.blocks import Block, Manager
 from ..context.thread_state import ThreadState, local
 from ..graph.grad_mode import recording_on
-from ..hints.finding import kind_of, missing
+from ..hints.finding import kind_of
 from ..operations import alias, stack, sum
 from ..tensor import tree
 from ..tensor.creation import zeros
@@ -405,7 +405,3 @@ def hvp(
         return total
 
     return _value_and_grad(directional, tuple(primals), everything, False, create_graph, "hvp")[1]
-
-
-if not TYPE_CHECKING:  # which then knows what is missing
-    __getattr__ = missing(__name__, {})  # of F.relu, say

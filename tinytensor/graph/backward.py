@@ -14,8 +14,6 @@ import numpy as np
 
 from .. import late
 from ..context.thread_state import local
-from ..hints.finding import missing
-from ..hints.other_names import OF_AUTOGRAD
 from .anomaly import check_finite, check_unchanged, is_watching
 from .grad_mode import OFF, recording_on
 from .hooks import run_hooks
@@ -264,7 +262,3 @@ def cotangent(output: Tensor, given: Any, argument: str, graph: bool) -> Any:
     if t.dtype != output.dtype:
         t = t.astype(output.dtype)
     return t if graph else t._data
-
-
-if not TYPE_CHECKING:  # which then knows what is missing
-    __getattr__ = missing(__name__, OF_AUTOGRAD)

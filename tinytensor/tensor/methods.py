@@ -6,7 +6,6 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from .. import late
-from ..graph import inplace
 from ..hints.finding import hinting
 from ..hints.habits import axis_to_repeat
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from .. import operations as ops
     from .tensor import Tensor
 else:
-    late.needs(__name__, ops="operations")
+    late.needs(__name__, ops="operations", Tensor="tensor.tensor.Tensor")
 
 Axis = int | tuple[int, ...] | None
 
@@ -67,13 +66,6 @@ class Operators:
     def __invert__(self) -> Tensor: return ops.bitwise_not(self)
     def __getitem__(self, index: Any) -> Tensor: return ops.getitem(self, index)
 
-    def __iadd__(self, other: Any) -> Tensor: return _in_place(self, other, "+", ops.add)
-    def __isub__(self, other: Any) -> Tensor: return _in_place(self, other, "-", ops.sub)
-    def __imul__(self, other: Any) -> Tensor: return _in_place(self, other, "*", ops.mul)
-    def __itruediv__(self, other: Any) -> Tensor: return _in_place(self, other, "/", ops.div)
-    def __ifloordiv__(self, other: Any) -> Tensor: return _in_place(self, other, "//", ops.floor_divide)
-    def __imod__(self, other: Any) -> Tensor: return _in_place(self, other, "%", ops.remainder)
-    def __ipow__(self, other: Any) -> Tensor: return _in_place(self, other, "**", ops.pow)
 
     def add(self, other: Any) -> Tensor: return ops.add(self, other)
     def sub(self, other: Any) -> Tensor: return ops.sub(self, other)
@@ -255,41 +247,15 @@ class Operators:
         return ops.swapaxes(self, -1, -2)
 
 
-#: kinds of dtype in the order in which one can hold another: booleans, integers, fractions
-_RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
-
-
-def _in_place(x: Any, other: Any, symbol: str, operation: Any) -> Any:
-    """``x += other``: recorded inside a graph; where none is recorded, a write to x's memory."""
-    what = f"x {symbol}= y"
-    recorded = x.is_recorded(other)
-    if recorded:
-        inplace.check_recordable(x, what, f"use x = x {symbol} y")
-        result = operation(x, other)
-    else:
-        result = operation(x.detach(), other.detach() if hasattr(other, "detach") else other)
-    if result.shape != x.shape:
-        raise ValueError(
-            f"{what}: x of shape {x.shape} cannot hold the result of shape {result.shape}"
-        )
-    if _RANK[result.dtype.kind] > _RANK[x.dtype.kind]:
-        raise TypeError(
-            f"{what}: x of dtype {x.dtype} cannot hold the result of dtype {result.dtype}"
-        )
-    if recorded:
-        inplace.become(x, result if result.dtype == x.dtype else result.astype(x.dtype))
-    else:
-        x.data[...] = result.data
-        x.bump_version()
-    return x
-
-
 def document() -> None:
     """Give every method its name in Python's own messages, the documentation of its op, and a hint
     for an argument that has another name in PyTorch or NumPy."""
+    for mixin in Tensor.__mro__[1:-1]:
+        for name, method in vars(mixin).items():
+            if inspect.isfunction(method):
+                method.__qualname__ = f"Tensor.{name}"
     for name, method in list(vars(Operators).items()):
         if callable(method):
-            method.__qualname__ = f"Tensor.{name}"
             if method.__doc__ is None:
                 method.__doc__ = getattr(getattr(ops, name, None), "__doc__", None)
             if not name.startswith("_") and len(inspect.signature(method).parameters) > 1:

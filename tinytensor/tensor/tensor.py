@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from copy import deepcopy
+from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .. import late
-from ..arrays.convert import DEFAULT_DTYPE, as_array, names_device
-from ..arrays.device import BY_TYPE, Device, device, device_of
-from ..arrays.dtypes import as_dtype
-from ..context.thread_state import local
+from ..arrays.convert import as_array
+from ..arrays.device import BY_TYPE, Device, device_of
 from ..graph import backward as autograd
 from ..graph import hooks as _hooks
 from ..graph import inplace
-from ..graph.grad_mode import is_recording
 from ..graph.hooks import RemovableHandle
 from ..graph.node import Node
 from ..graph.version import Version, share, walks, zeroed
-from ..hints.finding import hint, kind_of, of_function, of_setting
-from ..hints.habits import check_unpacking, is_called
+from ..hints.finding import hint, kind_of, of_function
+from ..hints.habits import is_called
 from ..hints.other_names import OF_TENSOR
+from .conversions import Conversions
 from .interop import NumpyProtocols
 from .methods import Operators
-
-if TYPE_CHECKING:
-    from .. import operations as ops
-    from ..operations.indexing.indices import raw_index
-else:
-    late.needs(__name__, ops="operations", raw_index="operations.indexing.indices.raw_index")
+from .writing import Writes
 
 
-class Tensor(Operators, NumpyProtocols):
+class Tensor(Operators, Writes, Conversions, NumpyProtocols):
     """An n-dimensional array with an optional history for reverse-mode differentiation.
 
     Make one with :func:`tinytensor.tensor` or a creation function such as ``tt.zeros``.
@@ -291,184 +282,6 @@ class Tensor(Operators, NumpyProtocols):
             self._grad = make(self.device.xp.zeros_like(self._grad.data))
             zeroed(self._grad.version)
 
-    # -- out of tinytensor ----------------------------------------------------------------------
-
-    def item(self) -> Any:
-        """The only element as a Python number. Raises ValueError for any other size."""
-        if self.size != 1:
-            raise ValueError(
-                f"item: expected one element, got shape {self.shape}; .tolist() or .numpy() gives "
-                "all of them"
-            )
-        return self.data.item()
-
-    def tolist(self) -> Any:
-        """Elements as (nested) Python lists, or a number for a 0-d tensor."""
-        return self.device.to_host(self.data).tolist()
-
-    def __bool__(self) -> bool:
-        return bool(self._single("bool"))
-
-    def __float__(self) -> float:
-        return float(self._single("float"))
-
-    def __int__(self) -> int:
-        return int(self._single("int"))
-
-    def __index__(self) -> int:
-        if self.dtype.kind not in "iu":
-            raise TypeError(f"index: expected an integer tensor, got {self.dtype}")
-        return int(self._single("index"))
-
-    def _single(self, what: str) -> Any:
-        if self.size != 1:
-            raise ValueError(
-                f"{what}: expected a tensor with one element, got shape {self.shape}; "
-                "reduce it first, for example with .any(), .all() or .sum()"
-            )
-        return self.data.item()
-
-    # -- placement and dtype ------------------------------------------------------------------
-
-    def to(self, *targets: Any, **named: Any) -> Tensor:
-        """The tensor on another device and in another dtype; itself where nothing changes.
-
-        Args:
-            targets: a device or its name, a dtype or its name, or both.
-            named: the same as ``device=`` and ``dtype=``.
-        """
-        if unknown := named.keys() - {"device", "dtype"}:
-            advice = of_setting(min(unknown), ())
-            raise TypeError(
-                f"to: unknown argument {min(unknown)!r}; expected device= and dtype={advice}"
-            )
-        out = self
-        for target in (*targets, *named.values()):
-            if isinstance(target, Device) or (isinstance(target, str) and names_device(target)):
-                dev = device(target)
-                out = out if dev is out.device else ops.to_device(out, dev.name)
-            elif target is not None and as_dtype(target) != out.dtype:
-                out = out.astype(target)
-        return out
-
-    def cpu(self) -> Tensor:
-        """The tensor on the CPU."""
-        return self.to("cpu")
-
-    def cuda(self) -> Tensor:
-        """The tensor on the GPU."""
-        return self.to("cuda")
-
-    # -- in-place writes ----------------------------------------------------------------------
-
-    def bump_version(self) -> None:
-        """Say that the memory was written to, so that a backward that saved it can refuse."""
-        self.version.bump()
-
-    def copy_(self, source: Any) -> Tensor:
-        """Write ``source`` (broadcast to this shape) into this tensor; returns the tensor.
-
-        Inside a graph the write is recorded: gradients then flow to ``source``.
-
-        Raises:
-            RuntimeError: the write would have to be recorded, but this is a leaf that requires
-                gradients, or another tensor shares its memory.
-            ValueError: ``source`` has a shape that does not fit.
-        """
-        self._write(Ellipsis, source, "copy_", "make a new tensor instead")
-        return self
-
-    def fill_(self, value: float) -> Tensor:
-        """Set every element to ``value``."""
-        return self.copy_(value)
-
-    def zero_(self) -> Tensor:
-        """Set every element to 0."""
-        return self.copy_(0)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self._write(index, value, "x[index] = v", "use x = tt.at(x, index).set(v)")
-
-    def _write(self, index: Any, value: Any, what: str, instead: str) -> None:
-        if isinstance(value, Tensor):
-            if value.device is not self.device:
-                raise TypeError(
-                    f"{what}: the tensor is on {self.device.name!r}, the value on "
-                    f"{value.device.name!r}"
-                )
-        elif not isinstance(value, (int, float, bool)):
-            numbers = isinstance(value, (list, tuple))  # these have no dtype of their own
-            value = make(as_array(value, self.dtype if numbers else None, self.device))
-        where = raw_index(index, self.data)
-        try:
-            if self.is_recorded(value):
-                inplace.check_recordable(self, what, instead)
-                inplace.set_at(self, where, value)
-                return
-            self._data[where] = value._data if isinstance(value, Tensor) else value
-        except ValueError as error:
-            if "read-only" in str(error):
-                raise ValueError(
-                    f"{what}: the memory of this tensor is read-only, as it was where it came "
-                    "from; write to x = x.copy()"
-                ) from error
-            raise ValueError(
-                f"{what}: a value of shape {getattr(value, 'shape', ())} and dtype "
-                f"{getattr(value, 'dtype', type(value).__name__)} does not fit into the place of "
-                f"shape {self.data[where].shape} (the tensor is {self.shape} {self.dtype})"
-            ) from error
-        self.version.bump()
-
-    def is_recorded(self, value: Any) -> bool:
-        """Whether a write of ``value`` to this tensor has to go into a graph."""
-        tracked = self.requires_grad or (isinstance(value, Tensor) and value.requires_grad)
-        return tracked and is_recording(local.state)
-
-    # -- containers ---------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        if not self.ndim:
-            raise TypeError(
-                "len: a 0-d tensor has no length; .item() is its number (and another library "
-                "takes a list of tensors as tt.stack(xs).numpy())"
-            )
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if not self.ndim:
-            raise TypeError("iteration over a 0-d tensor")
-        check_unpacking(self.shape, sys._getframe(1))
-        return (self[i] for i in range(self.shape[0]))
-
-    def __contains__(self, value: Any) -> bool:
-        return bool((self.data == (value.data if isinstance(value, Tensor) else value)).any())
-
-    def __copy__(self) -> Tensor:
-        """A leaf of its own, as ``deepcopy`` makes it; inside a graph ``x.copy()``."""
-        return self.copy() if self.node is not None else self.__deepcopy__({})
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if self.node is not None:
-            raise RuntimeError("deepcopy: only leaf tensors can be copied; use .detach() first")
-        out = make(self._data.copy(), kind=type(self))
-        memo[id(self)] = out
-        out.hooks = deepcopy(self.hooks, memo)
-        out.tracked = self.tracked
-        out._name = self._name
-        out._grad = deepcopy(self._grad, memo)
-        for key, value in getattr(self, "__dict__", {}).items():
-            setattr(out, key, deepcopy(value, memo))
-        return out
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self.node is not None:
-            raise RuntimeError("pickle: only leaf tensors can be pickled; use .detach() first")
-        if self.hooks:
-            warnings.warn("pickle: the hooks of a tensor are left out", stacklevel=2)
-        host = self.device.to_host(self.data)
-        made_from = (type(self), host, self.requires_grad, self.device.name, self._name)
-        return _unpickle, made_from, getattr(self, "__dict__", None)
-
     def __getattr__(self, name: str) -> Any:
         """Only called for a name that does not exist: says what it is called here."""
         if hasattr(type(self), name):  # a property, whose own error is the one to see
@@ -477,30 +290,6 @@ class Tensor(Operators, NumpyProtocols):
         advice = "" if name in OF_TENSOR or name.rstrip("_") in known else of_function(name)
         advice = advice or hint(name, OF_TENSOR, known, numpy=True)
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{advice}")
-
-    def __format__(self, spec: str) -> str:
-        if spec and self.size == 1:
-            return format(self.item(), spec)
-        try:
-            return format(repr(self), spec)
-        except ValueError:
-            raise ValueError(
-                f"format: {spec!r} is for one number, got shape {self.shape}; format x.item() of "
-                "its elements, or set np.set_printoptions(precision=...)"
-            ) from None
-
-    def __repr__(self) -> str:
-        host = self.device.to_host(self.data)
-        parts = [np.array2string(host, separator=", ", prefix="tensor(")]
-        if self.dtype not in (DEFAULT_DTYPE, np.bool_) or not self.size:
-            parts.append(f"dtype={self.dtype}")
-        if self.device.xp is not np:
-            parts.append(f"device={self.device.name!r}")
-        if self.node is not None:
-            parts.append(f"op={self.node.made_by}")
-        elif self.requires_grad:
-            parts.append("requires_grad=True")
-        return f"tensor({', '.join(parts)})"
 
 
 def make(array: Any, node: Any = None, kind: type[Tensor] = Tensor) -> Tensor:
@@ -512,15 +301,6 @@ def make(array: Any, node: Any = None, kind: type[Tensor] = Tensor) -> Tensor:
     out.tracked = node is not None
     out.version = Version()
     out._name = None
-    return out
-
-
-def _unpickle(
-    kind: type, host: np.ndarray, requires_grad: bool, device_name: str, name: str | None
-) -> Tensor:
-    out = make(as_array(host, None, device_name), kind=kind)
-    out.tracked = requires_grad
-    out._name = name
     return out
 
 
