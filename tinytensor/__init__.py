@@ -76,6 +76,7 @@ _allocator.tune()
 _imports.install()
 _operators.document()
 
+_SECOND_NAMES = ("concatenate", "true_divide", "multiply", "subtract", "divide", "bool_")
 concatenate = operations.concat
 true_divide = operations.div
 multiply = operations.mul
@@ -111,6 +112,12 @@ def __getattr__(name: str) -> _Any:
     if name in _DTYPES:
         return _DTYPES[name]
     return _unknown(name)
+
+
+def __dir__() -> list[str]:
+    """What a user may call."""
+    constants = ("inf", "nan", "pi", "e", "newaxis", "__version__", "__doc__")
+    return sorted({*__all__, *_DTYPES, *_SECOND_NAMES, *constants, "nn", "models", "train"})
 
 
 # in a source checkout nn/, models/ and train/ stand beside this folder; installed, they are in it

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..arrays import random
 from ..context.blocks import Block, Manager
+from ..context.source_line import place
 from ..context.thread_state import local
 from ..graph.grad_mode import enable_grad, is_recording
 from ..graph.node import Dropped, Node
-from ..graph.version import place
 from ..hints.finding import kind_of
 from ..tensor import tree
 from ..tensor.tensor import Tensor, make

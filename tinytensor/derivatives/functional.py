@@ -17,7 +17,8 @@ from ..context.blocks import Block, Manager
 from ..context.thread_state import ThreadState, local
 from ..graph.grad_mode import recording_on
 from ..hints.finding import kind_of
-from ..operations import alias, stack, sum
+from ..operations import stack, sum
+from ..operations.elementwise.conversion import alias
 from ..tensor import tree
 from ..tensor.creation import zeros
 from ..tensor.tensor import Tensor, tensor

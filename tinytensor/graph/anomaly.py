@@ -10,11 +10,11 @@ import numpy as np
 from ..arrays.device import BY_TYPE, device_of
 from ..arrays.dtypes import F16
 from ..context.blocks import innermost
+from ..context.source_line import place, user_line
 from ..context.thread_state import ThreadState
 from .grad_mode import Mode
 from .kept import described
 from .node import Dropped
-from .version import place, user_line
 
 
 class _Watching(Mode):

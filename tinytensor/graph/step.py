@@ -15,24 +15,24 @@ import numpy as np
 from .. import late
 from ..arrays.device import device_of
 from ..arrays.dtypes import F16, F32
+from ..context.source_line import place
 from ..hints.finding import kind_of
 from .grad_mode import enable_grad
 from .kept import described
 from .node import Dropped, Node
-from .version import place
 
 if TYPE_CHECKING:
     import tinytensor
 
-    from .. import operations as ops
     from ..define.op import Op
+    from ..operations.elementwise.conversion import alias
     from ..tensor.tensor import Tensor, make
     from .backward import backward
 else:
     late.needs(
         __name__,
         tinytensor="",
-        ops="operations",
+        alias="operations.elementwise.conversion.alias",
         backward="graph.backward.backward",
         Tensor="tensor.tensor.Tensor",
         make="tensor.tensor.make",
@@ -208,7 +208,7 @@ def _reference_vjp(node: Node, g: Any) -> list[tuple[Any, Any, bool]]:
     with enable_grad():
         for i, need in enumerate(node.needs):
             if need:
-                operands[i] = ops.alias(operands[i])
+                operands[i] = alias(operands[i])
         wanted = [operands[i] for i, need in enumerate(node.needs) if need]
         if node.op.wide:
             operands = [_widened(x) for x in operands]

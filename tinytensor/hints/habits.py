@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.version import user_line
+from ..context.source_line import user_line
 
 _BIT_TELLS = sys.version_info >= (3, 12)
 #: methods that give values alone, and where the indices are

@@ -1,12 +1,11 @@
 """Every op, one small definition each, in families; ``define/op.py`` says how one is written.
 
-A new op goes into the file of its family and into that file's ``__all__``; from there it is
-``tt.<name>``.
+A new op goes into a file of its family and into the list in the family's ``__init__``; from there
+it is ``tt.<name>``. What only other ops call is in no list.
 """
 
 # ruff: noqa: F403, I001  (in reading order: from the simplest to the most fused)
-import sys as _sys
-
+from ..define.listing import listing
 from .elementwise import *
 from .reductions import *
 from .shapes import *
@@ -19,9 +18,4 @@ from .losses import *
 from .windows import *
 from .sequences import *
 
-__all__ = [
-    name
-    for family in list(_sys.modules)
-    if family.count(".") == 3 and family.startswith(__name__ + ".")
-    for name in getattr(_sys.modules[family], "__all__", ())
-]
+__all__ = listing(globals())

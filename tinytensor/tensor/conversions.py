@@ -18,10 +18,15 @@ from ..hints.finding import of_setting
 from ..hints.habits import check_unpacking
 
 if TYPE_CHECKING:
-    from .. import operations as ops
+    from ..operations.elementwise.conversion import to_device
     from .tensor import Tensor, make
 else:
-    late.needs(__name__, ops="operations", Tensor="tensor.tensor.Tensor", make="tensor.tensor.make")
+    late.needs(
+        __name__,
+        to_device="operations.elementwise.conversion.to_device",
+        Tensor="tensor.tensor.Tensor",
+        make="tensor.tensor.make",
+    )
 
 
 class Conversions:
@@ -82,7 +87,7 @@ class Conversions:
         for target in (*targets, *named.values()):
             if isinstance(target, Device) or (isinstance(target, str) and names_device(target)):
                 dev = device(target)
-                out = out if dev is out.device else ops.to_device(out, dev.name)
+                out = out if dev is out.device else to_device(out, dev.name)
             elif target is not None and as_dtype(target) != out.dtype:
                 out = out.astype(target)
         return out

@@ -11,9 +11,15 @@ from ..hints.habits import axis_to_repeat
 
 if TYPE_CHECKING:
     from .. import operations as ops
+    from ..operations.indexing.reading import getitem
     from .tensor import Tensor
 else:
-    late.needs(__name__, ops="operations", Tensor="tensor.tensor.Tensor")
+    late.needs(
+        __name__,
+        ops="operations",
+        getitem="operations.indexing.reading.getitem",
+        Tensor="tensor.tensor.Tensor",
+    )
 
 Axis = int | tuple[int, ...] | None
 
@@ -64,7 +70,7 @@ class Operators:
     def __xor__(self, other: Any) -> Tensor: return ops.bitwise_xor(self, other)
     def __rxor__(self, other: Any) -> Tensor: return ops.bitwise_xor(other, self)
     def __invert__(self) -> Tensor: return ops.bitwise_not(self)
-    def __getitem__(self, index: Any) -> Tensor: return ops.getitem(self, index)
+    def __getitem__(self, index: Any) -> Tensor: return getitem(self, index)
 
 
     def add(self, other: Any) -> Tensor: return ops.add(self, other)

@@ -1,6 +1,30 @@
 """Activation functions and softmax."""
 
-# ruff: noqa: F403, I001  (in reading order)
-from .smooth import *
-from .relu import *
-from .softmax import *
+from ...define.listing import listing
+from .smooth import (
+    sigmoid,
+    log_sigmoid,
+    softplus,
+    softsign,
+    silu,
+    mish,
+    gelu,
+)
+from .relu import (
+    relu,
+    leaky_relu,
+    prelu,
+    elu,
+    selu,
+    celu,
+    hardtanh,
+    relu6,
+    hard_sigmoid,
+    hard_swish,
+)
+from .softmax import (
+    softmax,
+    log_softmax,
+)
+
+__all__ = listing(globals())

@@ -17,19 +17,6 @@ from ...define.samples import Draw, Sample, kinked
 from ...tensor.tensor import Tensor
 from ..elementwise.choosing import gate, times, where
 
-__all__ = [
-    "celu",
-    "elu",
-    "hard_sigmoid",
-    "hard_swish",
-    "hardtanh",
-    "leaky_relu",
-    "prelu",
-    "relu",
-    "relu6",
-    "selu",
-]
-
 
 def _with_settings(*settings: Any) -> Any:
     """The samples of :func:`kinked`, and one each with these settings."""

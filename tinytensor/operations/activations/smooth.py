@@ -18,8 +18,6 @@ from ..elementwise.exponential import erf, exp
 from ..elementwise.trigonometric import tanh
 from .in_cache import strips
 
-__all__ = ["gelu", "log_sigmoid", "mish", "sigmoid", "silu", "softplus", "softsign"]
-
 
 def _any(r: Draw) -> list[Sample]:
     return [Sample(r(3, 4)), Sample(3 * r(2, 1, 3)), Sample(r()), Sample(r(0, 3))]

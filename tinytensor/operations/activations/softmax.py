@@ -14,8 +14,6 @@ from ..elementwise.exponential import exp, log
 from ..reductions import sum_mean_max as reduce
 from ..reductions.sum_mean_max import keepdims_shape
 
-__all__ = ["log_softmax", "softmax"]
-
 _INF = math.inf
 
 

@@ -18,22 +18,6 @@ from ...define.samples import (
     positive_pairs,
 )
 
-__all__ = [
-    "abs",
-    "add",
-    "div",
-    "hypot",
-    "lerp",
-    "mul",
-    "neg",
-    "pow",
-    "reciprocal",
-    "rsqrt",
-    "sqrt",
-    "square",
-    "sub",
-]
-
 
 @op("x y", formula="x + y", gradient="dx = g, dy = g", samples=broadcasting_pairs)
 def add(xp, x, y):

@@ -9,17 +9,6 @@ import numpy as np
 from ...define.op import op
 from ...define.samples import Draw, Sample, any_values, apart_pairs
 
-__all__ = [
-    "clip",
-    "fmax",
-    "fmin",
-    "masked_fill",
-    "maximum",
-    "minimum",
-    "nan_to_num",
-    "where",
-]
-
 
 def gate(xp: Any, mask: Any, g: Any) -> Any:
     """g where the mask is True, else 0: not g · mask, which is NaN where g is infinite.

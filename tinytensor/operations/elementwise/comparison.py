@@ -7,28 +7,6 @@ from typing import Any
 from ...define.op import op
 from ...define.samples import Draw, Sample, any_values, broadcasting_pairs, kinked
 
-__all__ = [
-    "bitwise_and",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_xor",
-    "allclose",
-    "equal",
-    "greater",
-    "greater_equal",
-    "isclose",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "not_equal",
-]
-
 
 def _compare(name: str, symbol: str, text: str, compute: Any) -> Any:
     def forward(xp, x, y):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays.device import device
-from ...define.op import op, share_version
+from ...define.application import share_version
+from ...define.op import op
 from ...define.samples import Sample, any_values
-
-__all__ = ["alias", "copy", "astype", "tie", "to_device"]
 
 
 @op("x", view=True, formula="x", gradient="dx = g", samples=any_values)

@@ -13,21 +13,6 @@ from ...define.samples import Draw, Sample, any_values, broadcasting_pairs, posi
 from .arithmetic import kink
 from .choosing import within
 
-__all__ = [
-    "erf",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "logaddexp",
-    "logit",
-    "xlogy",
-]
-
 
 @op("x", keeps="out", formula="eˣ", gradient="dx = g out", samples=any_values)
 def exp(xp, x):

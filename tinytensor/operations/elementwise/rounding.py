@@ -11,8 +11,6 @@ from typing import Any
 from ...define.op import op
 from ...define.samples import Draw, Sample, kinked, positive_pairs
 
-__all__ = ["ceil", "floor", "floor_divide", "fmod", "remainder", "round", "sign", "trunc"]
-
 
 def _flat(xp: Any, g: Any, k: Any) -> Any:
     return xp.zeros_like(g)

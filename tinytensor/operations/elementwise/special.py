@@ -15,8 +15,6 @@ from ...define.op import op
 from ...define.samples import Draw, Sample
 from ...tensor.axes import whole
 
-__all__ = ["digamma", "erfinv", "lgamma", "polygamma"]
-
 
 def _between_poles(r: Draw) -> list[Sample]:
     """On both sides of 0, and no nearer than 0.2 to the poles at 0, -1, -2, ..."""

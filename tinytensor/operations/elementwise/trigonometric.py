@@ -12,29 +12,6 @@ import numpy as np
 from ...define.op import op
 from ...define.samples import Draw, Sample, any_values, broadcasting_pairs
 
-__all__ = [
-    "acos",
-    "acosh",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctan2",
-    "arctanh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cos",
-    "cosh",
-    "sin",
-    "sinh",
-    "tan",
-    "tanh",
-]
-
 
 def _between(low: float, high: float) -> Any:
     """Samples in the open interval (low, high), away from its ends."""

@@ -1,7 +1,26 @@
 """Reading and writing at positions."""
 
-# ruff: noqa: F403, I001  (in reading order)
-from .reading import *
-from .embedding import *
-from .writing import *
-from .at import *
+from ...define.listing import listing
+from .reading import (
+    take_along_axis,
+    gather,
+    index_select,
+    take,
+    masked_select,
+    nonzero,
+)
+from .embedding import (
+    embedding,
+    one_hot,
+)
+from .writing import (
+    scatter,
+    scatter_add,
+    index_add,
+    masked_scatter,
+)
+from .at import (
+    at,
+)
+
+__all__ = listing(globals())

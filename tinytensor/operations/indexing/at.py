@@ -9,8 +9,6 @@ from ...tensor.axes import as_tensor
 from .reading import getitem
 from .writing import index_add_at, index_multiply, index_set
 
-__all__ = ["at"]
-
 
 class at:
     """Positions of a tensor, to read or to change: ``tt.at(x, index).set(v)`` is a new tensor.

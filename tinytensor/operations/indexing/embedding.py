@@ -12,8 +12,6 @@ from ...tensor.tensor import Tensor
 from ..elementwise.choosing import all_finite
 from .indices import add_at, check_range
 
-__all__ = ["embedding", "embedding_grad", "one_hot"]
-
 #: up to this many rows the gradient of a table is a product with a one-hot matrix: as fast as
 #: adding row by row, and on a GPU, where additions come in any order, the same on every run
 _ONE_HOT_ROWS = 128

@@ -11,23 +11,13 @@ from typing import Any
 import numpy as np
 
 from ...arrays.device import device_of
-from ...define.op import op, share_version
+from ...define.application import share_version
+from ...define.op import op
 from ...define.samples import Sample
 from ...tensor.axes import as_tensor
 from ...tensor.tensor import Tensor, tensor
 from ..shapes.reshaping import broadcast_to, reshape
 from .indices import add_at, along, check_axis, check_range, is_basic, may_repeat, raw_index
-
-__all__ = [
-    "gather",
-    "getitem",
-    "getitem_grad",
-    "index_select",
-    "masked_select",
-    "nonzero",
-    "take",
-    "take_along_axis",
-]
 
 
 @op(

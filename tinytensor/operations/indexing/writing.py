@@ -20,16 +20,6 @@ from ..shapes.reshaping import reshape
 from .indices import Index, add_at, along, check_axis, fit, in_order, positions, raw_index, repeats
 from .reading import _gather, _getitem, as_integers, broadcast_mask, check_in_step, getitem
 
-__all__ = [
-    "index_add",
-    "index_add_at",
-    "index_multiply",
-    "index_set",
-    "masked_scatter",
-    "scatter",
-    "scatter_add",
-]
-
 
 @op(
     "x v",

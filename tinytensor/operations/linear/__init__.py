@@ -1,9 +1,44 @@
 """Products of matrices, and linear algebra."""
 
-# ruff: noqa: F403, I001  (in reading order)
-from .products import *
-from .einsum import *
-from .solving import *
-from .determinants import *
-from .decompositions import *
-from .matrix_norms import *
+from ...define.listing import listing
+from .products import (
+    matmul,
+    linear,
+    mv,
+    bmm,
+    cross,
+)
+from .einsum import (
+    einsum,
+    tensordot,
+    dot,
+    inner,
+    vdot,
+    outer,
+    kron,
+)
+from .solving import (
+    solve,
+    triangular_solve,
+    solve_triangular,
+    inv,
+    cholesky,
+    matrix_power,
+)
+from .determinants import (
+    det,
+    slogdet,
+)
+from .decompositions import (
+    svd,
+    svdvals,
+    eigh,
+    eigvalsh,
+    qr,
+    pinv,
+)
+from .matrix_norms import (
+    matrix_norm,
+)
+
+__all__ = listing(globals())

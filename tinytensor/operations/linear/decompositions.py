@@ -18,8 +18,6 @@ from ...define.op import op
 from ...define.samples import Draw, Sample
 from .solving import factored, mt, need_square, triangular_solve
 
-__all__ = ["eigh", "eigvalsh", "pinv", "qr", "svd", "svdvals"]
-
 
 def _need_matrices(a: Any) -> None:
     if a.ndim < 2:

@@ -14,8 +14,6 @@ from ..elementwise.choosing import where
 from ..reductions import sum_mean_max as reduce
 from .solving import inv, mt, need_square, square_samples, without_nan
 
-__all__ = ["det", "slogdet"]
-
 
 @op(
     "a",

@@ -31,8 +31,6 @@ from ..shapes.diagonals import diagonal
 from ..shapes.reshaping import reshape, transpose
 from .products import matmul
 
-__all__ = ["dot", "einsum", "inner", "kron", "outer", "tensordot", "vdot"]
-
 Shapes = tuple[tuple[int, ...], ...]
 
 

@@ -13,8 +13,6 @@ from ..shapes.rearranging import moveaxis
 from ..shapes.reshaping import expand_dims
 from .decompositions import svdvals
 
-__all__ = ["matrix_norm"]
-
 
 def matrix_norm(
     x: Any, ord: Any = "fro", axis: tuple[int, int] = (-2, -1), keepdims: bool = False

@@ -14,8 +14,6 @@ from ...tensor.axes import as_tensor
 from ..elementwise.arithmetic import add
 from ..shapes.reshaping import swapaxes
 
-__all__ = ["bmm", "cross", "linear", "matmul", "mv"]
-
 
 def as_rows(x: Any) -> Any:
     """x with all axes but the last as one; spelled out, for an axis of length 0 leaves -1 open."""

@@ -21,15 +21,6 @@ from ...tensor.axes import as_tensor
 from ...tensor.tensor import make
 from .products import matmul
 
-__all__ = [
-    "cholesky",
-    "inv",
-    "matrix_power",
-    "solve",
-    "solve_triangular",
-    "triangular_solve",
-]
-
 
 def need_square(name: str, a: Any) -> None:
     """Raise ValueError unless ``a`` is a square matrix or a stack of them."""

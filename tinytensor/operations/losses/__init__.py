@@ -1,9 +1,36 @@
 """Losses."""
 
-# ruff: noqa: F403, I001  (in reading order)
-from .cross_entropy import *
-from .regression import *
-from .divergence import *
-from .similarity import *
-from .likelihood import *
-from .ctc import *
+from ...define.listing import listing
+from .cross_entropy import (
+    nll_loss,
+    cross_entropy,
+)
+from .regression import (
+    mse_loss,
+    l1_loss,
+    smooth_l1_loss,
+    huber_loss,
+)
+from .divergence import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    kl_div,
+)
+from .similarity import (
+    cosine_similarity,
+    pairwise_distance,
+    triplet_margin_loss,
+    margin_ranking_loss,
+    hinge_embedding_loss,
+    cosine_embedding_loss,
+)
+from .likelihood import (
+    soft_margin_loss,
+    poisson_nll_loss,
+    gaussian_nll_loss,
+)
+from .ctc import (
+    ctc_loss,
+)
+
+__all__ = listing(globals())

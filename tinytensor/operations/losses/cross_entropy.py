@@ -19,8 +19,6 @@ from ..linear.products import as_rows
 from ..reductions import sum_mean_max as reduce
 from ..shapes.reshaping import reshape
 
-__all__ = ["cross_entropy", "nll_loss"]
-
 REDUCTIONS = ("mean", "sum", "none")
 
 

@@ -18,8 +18,6 @@ from ..reductions.statistics import logsumexp
 from ..shapes.reshaping import broadcast_to, concat, expand_dims, reshape, stack
 from .cross_entropy import check_reduction, share, total
 
-__all__ = ["ctc_loss"]
-
 #: stands for the logarithm of 0: finite, so that the difference of two of them is not NaN, and so
 #: large that adding a log-probability does not change it
 NEVER = -1e30

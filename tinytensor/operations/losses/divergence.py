@@ -23,8 +23,6 @@ from .cross_entropy import (
     total,
 )
 
-__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"]
-
 
 def _check_weight(name: str, weight: Any, prediction: Any) -> None:
     """Raise ValueError unless a weight is None, a number, or broadcasts to the prediction."""

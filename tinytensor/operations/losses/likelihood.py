@@ -12,8 +12,6 @@ from ..elementwise.exponential import exp, log
 from ..shapes.reshaping import expand_dims
 from .cross_entropy import check_reduction, fits, total
 
-__all__ = ["gaussian_nll_loss", "poisson_nll_loss", "soft_margin_loss"]
-
 
 def _pair(loss: str, prediction: Any, target: Any, reduction: str) -> tuple[Any, Any]:
     """Both as tensors of one shape."""

@@ -15,8 +15,6 @@ from ..elementwise import arithmetic
 from ..elementwise.choosing import where
 from .cross_entropy import check_reduction, floats_of_one_shape, reduced, share, spread, total
 
-__all__ = ["huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"]
-
 
 def _pairs(*settings: Any) -> Callable[[Draw], list[Sample]]:
     """Samples of equal shapes whose differences stay away from 0 and from the kinks in use."""

@@ -19,15 +19,6 @@ from ..reductions.sum_mean_max import keepdims_shape
 from ..shapes.reshaping import broadcast_to
 from .cross_entropy import check_reduction, fits, total
 
-__all__ = [
-    "cosine_embedding_loss",
-    "cosine_similarity",
-    "hinge_embedding_loss",
-    "margin_ranking_loss",
-    "pairwise_distance",
-    "triplet_margin_loss",
-]
-
 
 @op(
     "x1 x2",

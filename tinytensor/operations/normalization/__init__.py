@@ -1,5 +1,14 @@
 """Layer, batch and other normalisations."""
 
-# ruff: noqa: F403, I001  (in reading order)
-from .layer_norm import *
-from .batch_norm import *
+from ...define.listing import listing
+from .layer_norm import (
+    layer_norm,
+    rms_norm,
+)
+from .batch_norm import (
+    group_norm,
+    batch_norm,
+    instance_norm,
+)
+
+__all__ = listing(globals())

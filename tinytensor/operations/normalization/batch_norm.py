@@ -20,8 +20,6 @@ from ..reductions import sum_mean_max as reduce
 from ..shapes.reshaping import reshape
 from .layer_norm import column_sums, row_dots, row_sums
 
-__all__ = ["batch_norm", "group_norm", "instance_norm"]
-
 #: adds up the cells that share their statistics: a (batch, channels) table to one that broadcasts
 Pool = Callable[[Any], Any]
 

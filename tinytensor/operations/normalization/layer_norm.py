@@ -16,9 +16,6 @@ from ..elementwise.arithmetic import sqrt
 from ..linear.products import as_rows, column_sums, ones
 from ..reductions import sum_mean_max as reduce
 
-__all__ = ["layer_norm", "rms_norm"]
-
-
 #: a product with ones adds up one by one; for rows longer than this ``sum``, which adds in pairs,
 #: is as fast and more exact
 _LONG = 4096

@@ -1,5 +1,11 @@
 """Dropout, and draws from a distribution."""
 
-# ruff: noqa: F403  (in reading order)
-from .dropout import *
-from .sampling import *
+from ...define.listing import listing
+from .dropout import (
+    dropout,
+)
+from .sampling import (
+    multinomial,
+)
+
+__all__ = listing(globals())

@@ -13,8 +13,6 @@ from ...tensor.axes import as_tensor
 from ...tensor.tensor import make
 from ..elementwise.choosing import where
 
-__all__ = ["dropout"]
-
 
 @op(
     "x keep",

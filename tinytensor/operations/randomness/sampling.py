@@ -11,8 +11,6 @@ from ...arrays import random
 from ...tensor.axes import as_tensor, whole
 from ...tensor.tensor import Tensor, make
 
-__all__ = ["multinomial"]
-
 
 def multinomial(
     probs: Any,

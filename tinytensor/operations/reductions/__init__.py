@@ -1,7 +1,43 @@
 """Sums, extremes, statistics, running sums and order along axes."""
 
-# ruff: noqa: F403, I001  (in reading order)
-from .sum_mean_max import *
-from .statistics import *
-from .cumulative import *
-from .sorting import *
+from ...define.listing import listing
+from .sum_mean_max import (
+    sum,
+    mean,
+    prod,
+    max,
+    amax,
+    min,
+    amin,
+    argmax,
+    argmin,
+    any,
+    all,
+    count_nonzero,
+    nansum,
+    nanmean,
+)
+from .statistics import (
+    var,
+    std,
+    logsumexp,
+    norm,
+)
+from .cumulative import (
+    linear_recurrence,
+    cumsum,
+    cumprod,
+    logcumsumexp,
+    diff,
+)
+from .sorting import (
+    cummax,
+    cummin,
+    sort,
+    argsort,
+    topk,
+    quantile,
+    median,
+)
+
+__all__ = listing(globals())

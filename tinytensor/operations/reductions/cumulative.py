@@ -20,15 +20,6 @@ from ...tensor.creation import full_like
 from ...tensor.tensor import Tensor, tensor
 from ..shapes.reshaping import concat, reshape
 
-__all__ = [
-    "cumprod",
-    "cumsum",
-    "diff",
-    "linear_recurrence",
-    "logcumsumexp",
-]
-
-
 _REVERSED = slice(None, None, -1)
 
 

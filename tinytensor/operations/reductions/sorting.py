@@ -14,8 +14,6 @@ from ...tensor.axes import at
 from .cumulative import lines, on_axis, scan
 from .sum_mean_max import Axis, count, from_rows, over, reduced_shape, to_rows
 
-__all__ = ["argsort", "cummax", "cummin", "median", "quantile", "sort", "topk"]
-
 
 def _back_to_positions(xp: Any, g: Any, k: Any, indices: Any, axis: int, shape: Any) -> Any:
     """Zeros of ``shape`` with g added at ``indices`` along an axis: what taking there reverses to.

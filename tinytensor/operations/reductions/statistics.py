@@ -27,8 +27,6 @@ from .sum_mean_max import (
     with_empty,
 )
 
-__all__ = ["logsumexp", "norm", "std", "var"]
-
 
 def _as_floats(x: Any) -> Any:
     """x itself, or integers and booleans as float64."""

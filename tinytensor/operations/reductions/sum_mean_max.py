@@ -11,23 +11,6 @@ from ...define.op import op
 from ...define.samples import Draw, Sample
 from ..elementwise.comparison import isnan, logical_not
 
-__all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "max",
-    "mean",
-    "min",
-    "nanmean",
-    "nansum",
-    "prod",
-    "sum",
-]
-
 Axis = Any
 
 #: up to so many elements, filling an array is faster than making a view of a number

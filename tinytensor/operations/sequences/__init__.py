@@ -1,5 +1,13 @@
 """Attention, and recurrent layers over whole sequences."""
 
-# ruff: noqa: F403  (in reading order)
-from .attention import *
-from .recurrent import *
+from ...define.listing import listing
+from .attention import (
+    scaled_dot_product_attention,
+    self_attention,
+)
+from .recurrent import (
+    rnn,
+    lstm,
+)
+
+__all__ = listing(globals())

@@ -24,8 +24,6 @@ from .attention_tiles import Tiles
 from .attention_tiles import backward as gradients_by_tiles
 from .attention_tiles import forward as by_tiles
 
-__all__ = ["scaled_dot_product_attention", "self_attention"]
-
 
 @lru_cache(maxsize=64)
 def causal_mask(rows: int, columns: int, where: str) -> Any:

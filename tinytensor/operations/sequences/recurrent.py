@@ -22,8 +22,6 @@ from ..indexing.reading import getitem
 from ..linear.products import as_rows, column_sums, linear
 from ..shapes.reshaping import stack
 
-__all__ = ["lstm", "rnn"]
-
 #: the widest block, and the multiplications up to which OpenBLAS multiplies without packing
 _WIDTH, _SMALL_PRODUCT = 64, 10**6
 

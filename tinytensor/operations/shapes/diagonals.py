@@ -8,8 +8,6 @@ from ...define.op import OPS, op
 from ...define.samples import Draw, Sample
 from ...tensor.axes import as_tensor, axes_of, axis_of, whole
 
-__all__ = ["diag", "diag_embed", "diagonal", "trace", "tril", "triu"]
-
 
 def _triangles(r: Draw) -> list[Sample]:
     return [

@@ -13,23 +13,6 @@ from ...tensor.axes import as_tensor, at, axis_of, whole, wholes
 from ...tensor.tensor import Tensor
 from .reshaping import _split, concat, reshape, split
 
-__all__ = [
-    "array_split",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "chunk",
-    "column_stack",
-    "dsplit",
-    "dstack",
-    "hsplit",
-    "hstack",
-    "tensor_split",
-    "unbind",
-    "vsplit",
-    "vstack",
-]
-
 
 def chunk(x: Any, chunks: int, axis: int = 0) -> tuple[Any, ...]:
     """At most ``chunks`` pieces of one length along ``axis`` (views), the last maybe shorter.

@@ -21,23 +21,6 @@ from ...tensor.axes import as_tensor, at, axes_of, axis_of, unpacked, whole, who
 from ..indexing.reading import getitem_grad
 from .reshaping import _transpose, broadcast_to, reshape
 
-__all__ = [
-    "broadcast_arrays",
-    "broadcast_tensors",
-    "expand",
-    "flatten",
-    "flip",
-    "meshgrid",
-    "moveaxis",
-    "ravel",
-    "repeat",
-    "repeat_interleave",
-    "roll",
-    "rot90",
-    "tile",
-    "unflatten",
-]
-
 
 # -- other words ----------------------------------------------------------------------------
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:

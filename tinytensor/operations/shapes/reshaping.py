@@ -11,19 +11,6 @@ from ...define.samples import Draw, Sample
 from ...hints.habits import warn
 from ...tensor.axes import as_tensor, at, axes_of, axis_of, unpacked, whole, wholes
 
-__all__ = [
-    "broadcast_to",
-    "concat",
-    "expand_dims",
-    "permute",
-    "reshape",
-    "split",
-    "squeeze",
-    "stack",
-    "swapaxes",
-    "transpose",
-]
-
 
 @op(
     "x",

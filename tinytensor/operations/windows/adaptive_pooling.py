@@ -15,15 +15,6 @@ from ...define.samples import Draw, Sample
 from .pooling import to_maxima
 from .window_positions import batched, per_axis
 
-__all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-]
-
 
 def _cells(n: int, size: int) -> list[slice]:
     """The ``size`` windows that cover an axis of length n evenly; neighbours may share an end."""

@@ -10,15 +10,6 @@ from typing import Any
 from .cross_correlation import conv, conv_transpose, settings
 from .window_positions import Ints, batched, count_windows, per_axis
 
-__all__ = [
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-]
-
 
 def paddings(
     name: str, padding: Any, kernel: Ints, stride: Ints, dilation: Ints

@@ -16,8 +16,6 @@ from ...define.op import op
 from ...define.samples import Draw, Sample
 from ...tensor.axes import as_tensor, at, wholes
 
-__all__ = ["interpolate"]
-
 #: modes, and the number of spatial axes that each is for
 _MODES = {"nearest": (1, 2, 3), "linear": (1,), "bilinear": (2,), "trilinear": (3,)}
 

@@ -16,8 +16,6 @@ from ...define.samples import Draw, Sample
 from ...hints.finding import kind_of
 from ...tensor.axes import as_tensor, at, axis_of, whole, wholes
 
-__all__ = ["overlap_add", "pad", "pad_grad", "sliding_window_view", "unfold"]
-
 Widths = tuple[tuple[int, int], ...]
 
 MODES = ("constant", "edge", "reflect", "symmetric", "wrap")

@@ -14,15 +14,6 @@ from ...define.op import op
 from ...define.samples import Draw, Sample
 from .window_positions import Ints, Windows, batched, count_windows, per_axis
 
-__all__ = [
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-]
-
 
 # -- where maxima are -----------------------------------------------------------------------
 def _flat(xp: Any, positions: Any, shape: Ints) -> Any:
