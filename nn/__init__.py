@@ -54,6 +54,7 @@ from .embedding_losses import (
     MarginRankingLoss,
     TripletMarginLoss,
 )
+from .evaluating import evaluating
 from .layers import Dropout, Embedding, Identity, LayerNorm, Linear
 from .losses import (
     BCELoss,
@@ -74,7 +75,7 @@ from .losses import (
     nll_loss,
     smooth_l1_loss,
 )
-from .module import Module, evaluating
+from .module import Module
 from .normalization import (
     BatchNorm1d,
     BatchNorm2d,

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..context.blocks import Block, Manager
 from ..context.scope import Scope
 from ..context.thread_state import local
 from ..graph.hooks import RemovableHandle
@@ -384,18 +383,3 @@ class Module(Part):
 
     def __repr__(self) -> str:
         return describe(self)
-
-
-class evaluating(Manager):
-    """``with evaluating(model):`` evaluation mode inside, each module's own mode again after."""
-
-    def __init__(self, module: Module):
-        self.module = module
-
-    def _enter(self, block: Block) -> None:
-        block.note = [(part, part.training) for part in self.module.modules()]
-        self.module.eval()
-
-    def _leave(self, block: Block) -> None:
-        for part, mode in block.note or ():
-            part.training = mode

@@ -10,123 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from ..arrays.device import BY_TYPE
-from ..context.blocks import Block, Manager
-from ..context.thread_state import ThreadState, local
-from ..graph.grad_mode import recording_on
 from ..hints.finding import kind_of
 from ..operations import stack, sum
-from ..operations.elementwise.conversion import alias
 from ..tensor import tree
 from ..tensor.creation import zeros
 from ..tensor.tensor import Tensor, tensor
 from .grad import grad
-
-Nest = Any
-
-
-class _Variables:
-    """Arguments of a function, with fresh tensors where gradients are wanted.
-
-    Args:
-        args: nests. Floating-point tensors, arrays and Python floats in them become variables;
-            everything else is passed on as it is.
-        keep: whether results are differentiable, also by what the arguments were computed from.
-    """
-
-    def __init__(self, args: Nest, who: str, keep: bool):
-        self.args = args
-        self.tensors: list[Tensor] = []
-        self.places: list[bool] = []
-
-        def fresh(leaf: Any) -> Any:
-            if isinstance(leaf, (float, np.floating)) or type(leaf) in BY_TYPE:
-                leaf = tensor(leaf)
-            wanted = isinstance(leaf, Tensor) and leaf.dtype.kind == "f"
-            self.places.append(wanted)
-            if not wanted:
-                return leaf
-            tracked = keep and leaf.requires_grad
-            self.tensors.append(alias(leaf) if tracked else leaf.detach().requires_grad_())
-            return self.tensors[-1]
-
-        self.values = tree.map_leaves(fresh, args)
-        if not self.tensors:
-            kinds = {type(leaf).__name__ for leaf in tree.leaves(args)}
-            advice = "; integers have no derivatives: write 1.0, not 1" if "int" in kinds else ""
-            raise TypeError(
-                f"{who}: expected at least one floating-point tensor among the arguments to "
-                f"differentiate, got {args!r}{advice}"
-            )
-
-    def nest(self, gradients: Sequence[Any]) -> Nest:
-        """One result per variable, in the nest of the arguments; None in all other places."""
-        found = iter(gradients)
-        return tree.rebuild(self.args, [next(found) if wanted else None for wanted in self.places])
-
-
-class _running(Manager):
-    """The functions of this file that are running are counted, and record graphs inside."""
-
-    lists = ("recording", "derivatives")
-    strict = False
-
-    def _check(self, state: ThreadState) -> None:
-        recording_on(state.recording)
-
-    def _enter(self, block: Block) -> None:
-        block.note = True
-
-
-def _keep_graph(create_graph: bool | None) -> bool:
-    """Whether results are differentiable: asked for, or needed by a function around this one."""
-    if create_graph is None:
-        return [block.running for block in local.state.derivatives].count(True) > 1
-    return create_graph
-
-
-def _plain(results: Nest, keep: bool) -> Nest:
-    """Results without their graphs, unless these are to be kept."""
-    if keep:
-        return results
-    return tree.map_leaves(lambda x: x.detach() if isinstance(x, Tensor) else x, results)
-
-
-def _outputs(result: Nest, who: str) -> list[Tensor]:
-    outs = tree.leaves(result)
-    for out in outs:
-        if not isinstance(out, Tensor):
-            raise TypeError(f"{who}: fn: expected tensors to be returned, got {kind_of(out)}")
-    return outs
-
-
-def _is_one(primals: Any) -> bool:
-    """Whether this is one argument, and not a sequence of them."""
-    return isinstance(primals, (Tensor, float, np.floating)) or type(primals) in BY_TYPE
-
-
-def _split(args: tuple[Any, ...], argnums: int | Sequence[int], who: str) -> Nest:
-    """The arguments at ``argnums``: one, or a tuple of them."""
-    several = [argnums] if isinstance(argnums, int) else list(argnums)
-    for n in several:
-        if not -len(args) <= n < len(args):
-            raise ValueError(f"{who}: argnums: expected -{len(args)} to {len(args) - 1}, got {n}")
-    if len({n % len(args) for n in several}) < len(several):
-        raise ValueError(f"{who}: argnums: expected each argument once, got {argnums}")
-    return args[argnums] if isinstance(argnums, int) else tuple(args[n] for n in several)
-
-
-def _merge(args: tuple[Any, ...], argnums: int | Sequence[int], chosen: Nest) -> list[Any]:
-    """The arguments with those at ``argnums`` replaced."""
-    new = list(args)
-    if isinstance(argnums, int):
-        new[argnums] = chosen
-    else:
-        for n, value in zip(argnums, chosen, strict=True):
-            new[n] = value
-    return new
+from .variables import Nest, Variables, is_one, keep_graph, merge, outputs_of, plain, running, split
 
 
 def value_and_grad(
@@ -169,14 +59,14 @@ def _value_and_grad(
     who: str,
 ) -> Any:
     """The same for the function ``who``, which errors name."""
-    with _running():
-        keep = _keep_graph(create_graph)
-        variables = _Variables(_split(args, argnums, who), who, keep)
-        value = fn(*_merge(args, argnums, variables.values))
+    with running():
+        keep = keep_graph(create_graph)
+        variables = Variables(split(args, argnums, who), who, keep)
+        value = fn(*merge(args, argnums, variables.values))
         aux = None
         if has_aux:
             value, aux = value
-        _outputs(value, who)
+        outputs_of(value, who)
         if not isinstance(value, Tensor) or value.size != 1:
             raise ValueError(
                 f"{who}: fn: expected a tensor with one element to be returned, got "
@@ -184,7 +74,7 @@ def _value_and_grad(
                 "reduce it, for example with .sum(), or use tt.jacobian"
             )
         gradients = variables.nest(_gradients([value], [None], variables.tensors, keep))
-        value, aux, gradients = (_plain(part, keep) for part in (value, aux, gradients))
+        value, aux, gradients = (plain(part, keep) for part in (value, aux, gradients))
         return ((value, aux) if has_aux else value), gradients
 
 
@@ -223,20 +113,20 @@ def vjp(
         ``(value, pull)``; ``pull(cotangents)``, with a nest like the value's, gives a tuple with
         the product for each of the primals: v ↦ vᵀ J.
     """
-    with _running():
-        keep = _keep_graph(create_graph)
-        variables = _Variables(primals, "vjp", keep)
+    with running():
+        keep = keep_graph(create_graph)
+        variables = Variables(primals, "vjp", keep)
         value = fn(*variables.values)
-        outs = _outputs(value, "vjp")
+        outs = outputs_of(value, "vjp")
 
     def pull(cotangents: Nest) -> Nest:
-        with _running():  # inside another of these, it is a function of the cotangents
-            graph = keep or _keep_graph(create_graph)
+        with running():  # inside another of these, it is a function of the cotangents
+            graph = keep or keep_graph(create_graph)
             matching = tree.matching(cotangents, value, "vjp: cotangents")
             given = [_like(c, o) for c, o in zip(matching, outs, strict=True)]
             return variables.nest(_gradients(outs, given, variables.tensors, graph))
 
-    return _plain(value, keep), pull
+    return plain(value, keep), pull
 
 
 def _like(given: Any, x: Tensor) -> Tensor:
@@ -266,13 +156,13 @@ def jvp(
     Returns:
         ``(value, derivative)``, two nests of one form; zeros for an output of integers.
     """
-    if _is_one(primals):
+    if is_one(primals):
         primals, tangents = (primals,), (tangents,)
-    with _running():
-        keep = _keep_graph(None)
-        variables = _Variables(tuple(primals), "jvp", keep)
+    with running():
+        keep = keep_graph(None)
+        variables = Variables(tuple(primals), "jvp", keep)
         value = fn(*variables.values)
-        outs = _outputs(value, "jvp")
+        outs = outputs_of(value, "jvp")
         given = [
             c
             for c, wanted in zip(
@@ -291,7 +181,7 @@ def jvp(
             next(found) if o.dtype.kind == "f" else zeros(o.shape, dtype=o.dtype, device=o.device)
             for o in outs
         ]
-        return _plain(value, keep), _plain(tree.rebuild(value, along), keep)
+        return plain(value, keep), plain(tree.rebuild(value, along), keep)
 
 
 def jacobian(
@@ -325,15 +215,15 @@ def _jacobian(
     who: str,
 ) -> Any:
     """The same for the function ``who``, which errors name."""
-    with _running():
-        keep = _keep_graph(create_graph)
-        variables = _Variables(_split(args, argnums, who), who, keep)
-        value = fn(*_merge(args, argnums, variables.values))
-        rows = [_rows(out, variables, keep) for out in _outputs(value, who)]
-        return _plain(tree.rebuild(value, rows), keep)
+    with running():
+        keep = keep_graph(create_graph)
+        variables = Variables(split(args, argnums, who), who, keep)
+        value = fn(*merge(args, argnums, variables.values))
+        rows = [_rows(out, variables, keep) for out in outputs_of(value, who)]
+        return plain(tree.rebuild(value, rows), keep)
 
 
-def _rows(out: Tensor, variables: _Variables, keep: bool) -> Nest:
+def _rows(out: Tensor, variables: Variables, keep: bool) -> Nest:
     """The Jacobian of one output, as a nest like the variables'."""
     parts: list[list[Tensor]] = [[] for _ in variables.tensors]
     for i in range(out.size):
@@ -391,7 +281,7 @@ def hvp(
         A tuple with H v for each of the primals; for a single tensor, as primals and as tangents,
         that product alone.
     """
-    if _is_one(primals):
+    if is_one(primals):
         return hvp(fn, (primals,), (tangents,), create_graph)[0]
     everything = tuple(range(len(primals)))
 

@@ -16,7 +16,7 @@ from ..indexing.indices import check_range
 from ..indexing.reading import getitem, take_along_axis
 from ..reductions.statistics import logsumexp
 from ..shapes.reshaping import broadcast_to, concat, expand_dims, reshape, stack
-from .cross_entropy import check_reduction, share, total
+from .reduction import check_reduction, share, total
 
 #: stands for the logarithm of 0: finite, so that the difference of two of them is not NaN, and so
 #: large that adding a log-probability does not change it

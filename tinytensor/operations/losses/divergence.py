@@ -13,7 +13,7 @@ from ...define.samples import Draw, Sample
 from ..activations.smooth import log_sigmoid, sigmoid
 from ..elementwise.choosing import clip
 from ..elementwise.exponential import exp, log
-from .cross_entropy import (
+from .reduction import (
     REDUCTIONS,
     check_reduction,
     fits,

@@ -10,7 +10,7 @@ from ..activations.smooth import log_sigmoid
 from ..elementwise.choosing import clip, where
 from ..elementwise.exponential import exp, log
 from ..shapes.reshaping import expand_dims
-from .cross_entropy import check_reduction, fits, total
+from .reduction import check_reduction, fits, total
 
 
 def _pair(loss: str, prediction: Any, target: Any, reduction: str) -> tuple[Any, Any]:

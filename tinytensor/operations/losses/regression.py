@@ -13,7 +13,7 @@ from ...define.op import Op, op
 from ...define.samples import Draw, Sample
 from ..elementwise import arithmetic
 from ..elementwise.choosing import where
-from .cross_entropy import check_reduction, floats_of_one_shape, reduced, share, spread, total
+from .reduction import check_reduction, floats_of_one_shape, reduced, share, spread, total
 
 
 def _pairs(*settings: Any) -> Callable[[Draw], list[Sample]]:

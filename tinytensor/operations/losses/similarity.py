@@ -17,7 +17,7 @@ from ..reductions import sum_mean_max as reduce
 from ..reductions.statistics import norm
 from ..reductions.sum_mean_max import keepdims_shape
 from ..shapes.reshaping import broadcast_to
-from .cross_entropy import check_reduction, fits, total
+from .reduction import check_reduction, fits, total
 
 
 @op(

@@ -15,10 +15,12 @@ from .convolution import (
     conv3d,
     conv_transpose3d,
 )
-from .pooling import (
+from .max_pooling import (
     max_pool1d,
     max_pool2d,
     max_pool3d,
+)
+from .average_pooling import (
     avg_pool1d,
     avg_pool2d,
     avg_pool3d,

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...define.op import op
 from ...define.samples import Draw, Sample
-from .pooling import to_maxima
+from .max_pooling import to_maxima
 from .window_positions import batched, per_axis
 
 
