@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import operations, tensor
-from ..operations.losses.cross_entropy import REDUCTIONS, check_reduction
+from ..operations.losses.reduction import REDUCTIONS, check_reduction
 from ..tensor.axes import whole
 from ..tensor.tensor import Tensor
 from .layers import check_number, check_probability

@@ -96,7 +96,7 @@ __all__ = [
     "set_default_device", "set_grad_enabled", "tensor", "value_and_grad", "vjp", "zeros",
     "zeros_like",
 ]  # fmt: skip
-__all__ += operations.__all__
+__all__ += vars(operations)["__all__"]
 
 
 _hints.explain_arguments(__all__, globals())

@@ -33,6 +33,15 @@ class Application:
     forward: Callable[..., Any]
     inputs: tuple[str, ...]
     arity: int
+    setting_names: tuple[str, ...]
+    required: tuple[str, ...]
+    input_defaults: dict[str, Any]
+    selective: bool
+    keys: tuple[str, ...]
+    readers: tuple[tuple[int, ...], ...]
+    vjps: tuple[Any, ...]
+    joint: Any
+    __signature__: Any
     outputs: int | None
     defaults: dict[str, Any]
     arrays: tuple[int, ...]
@@ -230,7 +239,7 @@ class Application:
             extras: what forward returned besides results. out: the only result, where it is one.
         """
         node = Node()
-        node.op = self  # type: ignore[assignment]  # the whole of it
+        node.op = self
         node.params = settings
         node.seq = next_seq()
         node.scope = state.scope

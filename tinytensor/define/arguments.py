@@ -15,14 +15,16 @@ from ..tensor.tensor import Tensor, tensor
 from .advice import reason
 
 if TYPE_CHECKING:
-    from .op import Op
+    from .application import Application
 
 NUMBERS = {int, float, bool}
 #: types of settings that are taken as they are
 PLAIN = frozenset((int, float, bool, str, tuple, type(None)))
 
 
-def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict]:
+def bind(
+    op: Application, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict]:
     """Split call arguments into operands and settings."""
     if not (kwargs or op.variadic) and len(args) > op.arity:  # the usual call, in short
         rest = args[op.arity :]
@@ -82,7 +84,7 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
     return operands, settings
 
 
-def _number(op: Op, name: str, value: Tensor) -> Any:
+def _number(op: Application, name: str, value: Tensor) -> Any:
     """A setting that was given as a tensor: its number, where it is one and nothing gets lost."""
     if value.requires_grad or value.size != 1:
         what = "one that requires gradients" if value.requires_grad else f"shape {value.shape}"
@@ -93,7 +95,7 @@ def _number(op: Op, name: str, value: Tensor) -> Any:
     return value.item()
 
 
-def convert(op: Op, args: Sequence[Any]) -> list[Any]:
+def convert(op: Application, args: Sequence[Any]) -> list[Any]:
     """Operands that are neither tensors nor Python numbers, made into either."""
     device = next((a.device for a in args if isinstance(a, Tensor)), None)
     out: list[Any] = []
@@ -126,7 +128,7 @@ def convert(op: Op, args: Sequence[Any]) -> list[Any]:
     return out
 
 
-def _made(op: Op, name: str, arg: Any, home: Device) -> Tensor:
+def _made(op: Application, name: str, arg: Any, home: Device) -> Tensor:
     """A tensor of the operand ``name``, which an error names."""
     try:
         return tensor(arg, device=home)
@@ -134,7 +136,7 @@ def _made(op: Op, name: str, arg: Any, home: Device) -> Tensor:
         raise TypeError(f"{op.name}: {name}: {str(error).removeprefix('data: ')}") from None
 
 
-def numbers_as_tensors(op: Op, args: Sequence[Any]) -> tuple[Any, ...]:
+def numbers_as_tensors(op: Application, args: Sequence[Any]) -> tuple[Any, ...]:
     """The operands, with a number in the place of one that must be an array made a 0-d tensor."""
     out = list(args)
     home = next((a.device for a in args if isinstance(a, Tensor)), None)
@@ -144,11 +146,11 @@ def numbers_as_tensors(op: Op, args: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def operand_names(op: Op, n: int) -> tuple[str, ...]:
+def operand_names(op: Application, n: int) -> tuple[str, ...]:
     return tuple(f"{op.inputs[0]}[{i}]" for i in range(n)) if op.variadic else op.inputs[:n]
 
 
-def mixed_devices(op: Op, args: Sequence[Any]) -> TypeError:
+def mixed_devices(op: Application, args: Sequence[Any]) -> TypeError:
     homes = [
         f"{name} on {arg.device.name!r}"
         for name, arg in zip(operand_names(op, len(args)), args, strict=True)
@@ -160,7 +162,9 @@ def mixed_devices(op: Op, args: Sequence[Any]) -> TypeError:
     )
 
 
-def explain(op: Op, error: Exception, args: Sequence[Any], settings: dict[str, Any]) -> Exception:
+def explain(
+    op: Application, error: Exception, args: Sequence[Any], settings: dict[str, Any]
+) -> Exception:
     """The same error, saying which op it was and what it was given."""
     given = []
     for name, arg in zip(operand_names(op, len(args)), args, strict=True):

@@ -91,7 +91,7 @@ def ops(containing: str = "") -> Catalogue:
         A list of entries that prints as a table.
     """
     names: dict[str, Any] = {**OPS, **CUSTOM}
-    for name in operations.__all__:
+    for name in vars(operations)["__all__"]:
         public = getattr(operations, name)
         if public.__name__ == name:  # the others are second names, such as arcsin
             names.setdefault(name, public)
@@ -149,12 +149,12 @@ def explain(op: str | Callable[..., Any]) -> None:
 def explanation(op: str | Callable[..., Any]) -> str:
     """The text that :func:`explain` prints."""
     name = op if isinstance(op, str) else getattr(op, "__name__", str(op))
-    public = getattr(operations, name, None) if name in operations.__all__ else None
+    public = getattr(operations, name, None) if name in vars(operations)["__all__"] else None
     found = CUSTOM.get(name) or OPS.get(name) or (public if isinstance(public, Op) else None)
     if found is None and public is None:
         import difflib
 
-        known = sorted({*OPS, *CUSTOM, *operations.__all__})
+        known = sorted({*OPS, *CUSTOM, *vars(operations)["__all__"]})
         similar = difflib.get_close_matches(name, known, 3, 0.5)
         hint = f"; did you mean {' or '.join(similar)}?" if similar else ""
         raise ValueError(f"explain: op: there is no op called {name!r}{hint} (tt.ops() lists all)")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 
-def listing(names: Mapping[str, Any]) -> list[str]:
-    """What a family's ``__init__`` has imported of its files, in that order: its ``__all__``."""
-    return [
+def publish(names: dict[str, Any]) -> None:
+    """Make ``__all__`` of what the globals of a family hold, in the order of its imports."""
+    names["__all__"] = [
         name
         for name, what in names.items()
-        if name[0] != "_" and not isinstance(what, ModuleType) and what is not listing
+        if name[0] != "_" and not isinstance(what, ModuleType) and what is not publish
     ]

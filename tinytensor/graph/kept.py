@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..arrays.device import device_of
 
 if TYPE_CHECKING:
+    from ..define.application import Application
     from ..define.op import Op
     from .node import Node
 
@@ -29,7 +30,7 @@ class Plan:
     unread: tuple[int, ...]
 
 
-def plan_for(op: Op, tracked: tuple[bool, ...]) -> Plan:
+def plan_for(op: Application, tracked: tuple[bool, ...]) -> Plan:
     """The plan for calls in which these operands are tracked."""
     rules = op.vjps if op.joint is None else (True,) * len(tracked)
     needs = tuple(t and r is not None for t, r in zip(tracked, rules, strict=True))

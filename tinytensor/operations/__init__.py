@@ -5,7 +5,7 @@ it is ``tt.<name>``. What only other ops call is in no list.
 """
 
 # ruff: noqa: F403, I001  (in reading order: from the simplest to the most fused)
-from ..define.listing import listing
+from ..define.listing import publish
 from .elementwise import *
 from .reductions import *
 from .shapes import *
@@ -18,4 +18,4 @@ from .losses import *
 from .windows import *
 from .sequences import *
 
-__all__ = listing(globals())
+publish(globals())

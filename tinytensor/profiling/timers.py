@@ -208,7 +208,7 @@ def _put_timers_in(profile: Profile) -> None:
         if Op.__call__ is not _timed_call:
             _untimed.update(call=Op.__call__, pull_back=autograd.pull_back)
         _profiling.add(id(profile))
-        Op.__call__ = _timed_call  # type: ignore[method-assign]
+        Op.__call__ = _timed_call  # type: ignore[method-assign, assignment]
         autograd.pull_back = _timed_pull_back
 
 

@@ -16,6 +16,7 @@ from ..arrays.device import Device, device
 from ..arrays.dtypes import as_dtype
 from ..hints.finding import of_setting
 from ..hints.habits import check_unpacking
+from .fields import Fields
 
 if TYPE_CHECKING:
     from ..operations.elementwise.conversion import to_device
@@ -29,7 +30,7 @@ else:
     )
 
 
-class Conversions:
+class Conversions(Fields):
     """Mixin of :class:`~tinytensor.Tensor`: what becomes of it elsewhere."""
 
     __slots__ = ()
@@ -71,7 +72,7 @@ class Conversions:
 
     # -- placement and dtype ------------------------------------------------------------------
 
-    def to(self, *targets: Any, **named: Any) -> Tensor:
+    def to(self: Any, *targets: Any, **named: Any) -> Tensor:
         """The tensor on another device and in another dtype; itself where nothing changes.
 
         Args:
@@ -110,7 +111,7 @@ class Conversions:
             )
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[Tensor]:
+    def __iter__(self: Any) -> Iterator[Tensor]:
         if not self.ndim:
             raise TypeError("iteration over a 0-d tensor")
         check_unpacking(self.shape, sys._getframe(1))
@@ -119,11 +120,11 @@ class Conversions:
     def __contains__(self, value: Any) -> bool:
         return bool((self.data == (value.data if isinstance(value, Tensor) else value)).any())
 
-    def __copy__(self) -> Tensor:
+    def __copy__(self: Any) -> Tensor:
         """A leaf of its own, as ``deepcopy`` makes it; inside a graph ``x.copy()``."""
         return self.copy() if self.node is not None else self.__deepcopy__({})
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Tensor:
         if self.node is not None:
             raise RuntimeError("deepcopy: only leaf tensors can be copied; use .detach() first")
         out = make(self._data.copy(), kind=type(self))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import late
 from ..hints.finding import hinting
 from ..hints.habits import axis_to_repeat
+from .fields import Fields
 
 if TYPE_CHECKING:
     from .. import operations as ops
@@ -24,13 +25,10 @@ else:
 Axis = int | tuple[int, ...] | None
 
 
-class Operators:
+class Operators(Fields):
     """Mixin with the arithmetic of :class:`~tinytensor.Tensor`."""
 
     __slots__ = ()
-
-    data: Any
-    device: Any
 
     # fmt: off
     def __add__(self, other: Any) -> Tensor: return ops.add(self, other)

@@ -9,6 +9,7 @@ from ..arrays.convert import as_array
 from ..context.thread_state import local
 from ..graph import inplace
 from ..graph.grad_mode import is_recording
+from .fields import Fields
 
 if TYPE_CHECKING:
     from .. import operations as ops
@@ -24,18 +25,10 @@ else:
     )
 
 
-class Writes:
+class Writes(Fields):
     """Mixin of :class:`~tinytensor.Tensor`: its methods that write."""
 
     __slots__ = ()
-
-    _data: Any
-    data: Any
-    device: Any
-    shape: Any
-    dtype: Any
-    requires_grad: bool
-    version: Any
 
     def __iadd__(self, other: Any) -> Tensor:
         return _in_place(self, other, "+", ops.add)
@@ -62,7 +55,7 @@ class Writes:
         """Say that the memory was written to, so that a backward that saved it can refuse."""
         self.version.bump()
 
-    def copy_(self, source: Any) -> Tensor:
+    def copy_(self: Any, source: Any) -> Tensor:
         """Write ``source`` (broadcast to this shape) into this tensor; returns the tensor.
 
         Inside a graph the write is recorded: gradients then flow to ``source``.
@@ -86,7 +79,7 @@ class Writes:
     def __setitem__(self, index: Any, value: Any) -> None:
         self._write(index, value, "x[index] = v", "use x = tt.at(x, index).set(v)")
 
-    def _write(self, index: Any, value: Any, what: str, instead: str) -> None:
+    def _write(self: Any, index: Any, value: Any, what: str, instead: str) -> None:
         if isinstance(value, Tensor):
             if value.device is not self.device:
                 raise TypeError(

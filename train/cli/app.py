@@ -7,7 +7,8 @@ one line on standard error and exit code 2; a failing run ends in 1, Ctrl-C in 1
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -19,7 +20,13 @@ from .profile import profile
 from .sample import sample
 from .train import train
 
-VERBS = {"train": train, "sample": sample, "draw": draw, "info": info, "profile": profile}
+VERBS: dict[str, Callable[..., Any]] = {
+    "train": train,
+    "sample": sample,
+    "draw": draw,
+    "info": info,
+    "profile": profile,
+}
 app = typer.Typer(
     name="tinytensor",
     help="An autograd framework by hand: train, sample and draw GPT, LSTM and RNN models.",

@@ -1,6 +1,6 @@
 """Activation functions and softmax."""
 
-from ...define.listing import listing
+from ...define.listing import publish
 from .smooth import (
     sigmoid,
     log_sigmoid,
@@ -27,4 +27,4 @@ from .softmax import (
     log_softmax,
 )
 
-__all__ = listing(globals())
+publish(globals())

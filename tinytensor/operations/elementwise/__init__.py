@@ -1,6 +1,6 @@
 """Arithmetic and functions of each element, with broadcasting."""
 
-from ...define.listing import listing
+from ...define.listing import publish
 from .arithmetic import (
     add,
     sub,
@@ -104,4 +104,4 @@ from .conversion import (
     astype,
 )
 
-__all__ = listing(globals())
+publish(globals())

@@ -1,6 +1,6 @@
 """Reading and writing at positions."""
 
-from ...define.listing import listing
+from ...define.listing import publish
 from .reading import (
     take_along_axis,
     gather,
@@ -23,4 +23,4 @@ from .at import (
     at,
 )
 
-__all__ = listing(globals())
+publish(globals())

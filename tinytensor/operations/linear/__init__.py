@@ -1,6 +1,6 @@
 """Products of matrices, and linear algebra."""
 
-from ...define.listing import listing
+from ...define.listing import publish
 from .products import (
     matmul,
     linear,
@@ -41,4 +41,4 @@ from .matrix_norms import (
     matrix_norm,
 )
 
-__all__ = listing(globals())
+publish(globals())

@@ -1,6 +1,6 @@
 """Losses."""
 
-from ...define.listing import listing
+from ...define.listing import publish
 from .cross_entropy import (
     nll_loss,
     cross_entropy,
@@ -33,4 +33,4 @@ from .ctc import (
     ctc_loss,
 )
 
-__all__ = listing(globals())
+publish(globals())

@@ -1,6 +1,6 @@
 """Layer, batch and other normalisations."""
 
-from ...define.listing import listing
+from ...define.listing import publish
 from .layer_norm import (
     layer_norm,
     rms_norm,
@@ -11,4 +11,4 @@ from .batch_norm import (
     instance_norm,
 )
 
-__all__ = listing(globals())
+publish(globals())

@@ -1,6 +1,6 @@
 """Dropout, and draws from a distribution."""
 
-from ...define.listing import listing
+from ...define.listing import publish
 from .dropout import (
     dropout,
 )
@@ -8,4 +8,4 @@ from .sampling import (
     multinomial,
 )
 
-__all__ = listing(globals())
+publish(globals())

@@ -1,6 +1,6 @@
 """Sums, extremes, statistics, running sums and order along axes."""
 
-from ...define.listing import listing
+from ...define.listing import publish
 from .sum_mean_max import (
     sum,
     mean,
@@ -40,4 +40,4 @@ from .sorting import (
     median,
 )
 
-__all__ = listing(globals())
+publish(globals())

@@ -1,6 +1,6 @@
 """Attention, and recurrent layers over whole sequences."""
 
-from ...define.listing import listing
+from ...define.listing import publish
 from .attention import (
     scaled_dot_product_attention,
     self_attention,
@@ -10,4 +10,4 @@ from .recurrent import (
     lstm,
 )
 
-__all__ = listing(globals())
+publish(globals())

@@ -1,6 +1,6 @@
 """The same elements in another shape or order; joining and splitting."""
 
-from ...define.listing import listing
+from ...define.listing import publish
 from .reshaping import (
     reshape,
     transpose,
@@ -54,4 +54,4 @@ from .joining_and_splitting import (
     column_stack,
 )
 
-__all__ = listing(globals())
+publish(globals())

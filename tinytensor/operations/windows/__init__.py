@@ -1,6 +1,6 @@
 """What slides over signals and images: padding, convolution, pooling, resizing."""
 
-from ...define.listing import listing
+from ...define.listing import publish
 from .padding import (
     pad,
     unfold,
@@ -37,4 +37,4 @@ from .interpolation import (
     interpolate,
 )
 
-__all__ = listing(globals())
+publish(globals())
