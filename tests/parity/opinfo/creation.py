@@ -39,4 +39,6 @@ ENTRIES = [
     Entry("zeros_like", call=_made(tt.zeros_like)),
 ]
 
-WITHOUT = {"multinomial": "draws its own random numbers, see tests/tinytensor/test_random.py"}
+WITHOUT = {
+    "multinomial": "draws its own random numbers, see tests/tinytensor/arrays/test_random.py"
+}
