@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -40,3 +41,14 @@ def test_the_way_of_a_gradient_passes_ten_places_that_are_there() -> None:
         source = (ROOT / "docs" / link).resolve().read_text(encoding="utf-8")
         assert re.search(rf"^ *def {function}\(", source, re.M), f"stop {number}: {name}"
         assert not owner or re.search(rf"^class {owner}\b", source, re.M), f"stop {number}: {name}"
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_code() -> None:
+    """``make docs`` draws it again."""
+    spec = importlib.util.spec_from_file_location("architecture", ROOT / "docs/architecture.py")
+    assert spec is not None and spec.loader is not None
+    architecture = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(architecture)
+    assert architecture.source() == (ROOT / "docs" / "architecture.gv").read_text(encoding="utf-8")
+    picture = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
+    assert all(f">{name}/<" in picture for name in architecture.rooms())
