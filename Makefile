@@ -2,7 +2,7 @@
 # make test     run every test                                     ARGS="-k attention -x"
 # make fuzz     the fuzz targets of tests/fuzz, long             FUZZ=50
 # make lint     ruff, and mypy on an installed copy
-# make docs     write docs/ops.md from the registry of ops
+# make docs     write docs/ops.md and docs/architecture.svg from the code
 # make bench    measure beside other frameworks                    ARGS="gpt-S lstm"  ARGS=--quick
 # make clean    delete the environment, builds and caches
 #
@@ -25,7 +25,7 @@ help:
 	@echo "make test  [ARGS=\"-k attention -x\"]                          run every test"
 	@echo "make fuzz  [FUZZ=50]                                         hostile input, fifty times as much"
 	@echo "make lint                                                    ruff, then mypy"
-	@echo "make docs                                                    write docs/ops.md"
+	@echo "make docs                                                    write the pages made from code"
 	@echo "make bench [ARGS=\"gpt-S lstm\"]                               measure beside PyTorch, JAX, ..."
 	@echo "make clean                                                   delete $(VENV), builds, caches"
 	@echo
@@ -47,7 +47,8 @@ lint: install-dev
 	@cd build/typecheck && $(abspath $(PY)) -m mypy --config-file ../../pyproject.toml -p tinytensor
 
 docs: install
-	@$(PY) -c "from tinytensor.catalogue import page; print(page(), end='')" > docs/ops.md
+	@$(PY) -c "from tinytensor.define.catalogue import page; print(page(), end='')" > docs/ops.md
+	@$(PY) docs/architecture.py
 
 # The frameworks to compare with have an environment of their own. PyTorch's CPU build is enough:
 # where pip would take the large CUDA one, name the index that pytorch.org gives for the CPU, as

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import hints
+from ..hints import finding as hints
 from .base import LanguageModel, ModelConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig

@@ -22,7 +22,7 @@ import numpy as np
 from .. import Generator, operations
 from ..nn import Linear, Module
 from ..nn.layers import as_ids, check_number, check_probability, check_size
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from .generate import generate
 
 C = TypeVar("C", bound="ModelConfig")

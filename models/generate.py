@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import Generator, no_grad, random
 from ..nn import evaluating
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from .base import LanguageModel

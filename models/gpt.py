@@ -31,7 +31,7 @@ from ..nn import (
 )
 from ..nn.activations import ACTIVATIONS
 from ..nn.state import check_state
-from ..tensor import Tensor, make
+from ..tensor.tensor import Tensor, make
 from .base import LanguageModel, ModelConfig, Shapes
 
 

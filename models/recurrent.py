@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import no_grad, zeros
 from ..nn import LSTM, RNN, Dropout, Embedding, Linear, init
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from .base import LanguageModel, ModelConfig, Shapes
 
 

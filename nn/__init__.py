@@ -5,7 +5,7 @@ Names, arguments and parameter layout follow ``torch.nn``, so that PyTorch state
 
 from typing import TYPE_CHECKING
 
-from .. import hints
+from ..hints import finding as hints
 from . import init
 from .activations import (
     CELU,
@@ -54,6 +54,7 @@ from .embedding_losses import (
     MarginRankingLoss,
     TripletMarginLoss,
 )
+from .evaluating import evaluating
 from .layers import Dropout, Embedding, Identity, LayerNorm, Linear
 from .losses import (
     BCELoss,
@@ -74,7 +75,7 @@ from .losses import (
     nll_loss,
     smooth_l1_loss,
 )
-from .module import Module, Parameter, evaluating
+from .module import Module
 from .normalization import (
     BatchNorm1d,
     BatchNorm2d,
@@ -84,6 +85,7 @@ from .normalization import (
     RMSNorm,
 )
 from .other_names import OF_NN
+from .parameter import Parameter
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import full, operations
-from ..operations.axes import axis_of, whole
-from ..tensor import Tensor
+from ..tensor.axes import axis_of, whole
+from ..tensor.tensor import Tensor
 from .layers import Identity, check_number, check_size
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 #: what a factor that is divided by has to be
 _NOT_ZERO: tuple[str, Callable[[float], bool]] = ("a number other than 0", lambda x: abs(x) > 0)

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from .. import operations, random, tensor, zeros
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from . import init
 from .layers import Linear, check_probability, check_size
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:

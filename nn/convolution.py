@@ -11,13 +11,14 @@ import math
 from typing import Any
 
 from .. import empty, operations
-from ..operations.axes import whole
-from ..operations.convolution import paddings
-from ..operations.geometry import per_axis
-from ..tensor import Tensor
+from ..operations.windows.convolution import paddings
+from ..operations.windows.window_positions import per_axis
+from ..tensor.axes import whole
+from ..tensor.tensor import Tensor
 from . import init
 from .layers import check_size
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 #: PyTorch's names for what stands in the padding, in NumPy's words
 _PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import operations
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from .layers import check_eps, check_number
 from .losses import _Loss
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import operations, tree
-from ..hooks import RemovableHandle
-from ..tensor import Tensor
+from ..graph.hooks import RemovableHandle
+from ..operations.elementwise.conversion import tie
+from ..tensor import tree
+from ..tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from .module import Module
@@ -138,7 +139,7 @@ def _through_one_node(nest: Any, hook: Hook) -> tuple[Any, int]:
     found = [x for x in tree.leaves(nest) if isinstance(x, Tensor) and x.requires_grad]
     if not found:
         return nest, 0
-    tied = operations.tie(found)
+    tied = tie(found)
     if tied[0].node is None:  # nothing is recorded
         return nest, 0
     tied[0].node.parents[0].hooks = {hook: hook}

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import Generator, no_grad, random
-from ..hints import missing
-from ..tensor import Tensor
+from ..hints.finding import missing
+from ..tensor.tensor import Tensor
 from .other_names import OF_INIT
 
 _GAINS = {

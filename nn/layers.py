@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import empty, ones, operations, random, tensor, zeros
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from . import init
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 
 def check_size(name: str, value: Any) -> int:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from .. import operations, tensor
-from ..operations.axes import whole
-from ..operations.loss import REDUCTIONS, check_reduction
-from ..tensor import Tensor
+from ..operations.losses.reduction import REDUCTIONS, check_reduction
+from ..tensor.axes import whole
+from ..tensor.tensor import Tensor
 from .layers import check_number, check_probability
 from .module import Module
 

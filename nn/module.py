@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..blocks import Block, Manager
-from ..hints import attribute_missing
-from ..hooks import RemovableHandle
-from ..scope import Scope
-from ..tensor import Tensor
-from ..thread_state import local
+from ..context.scope import Scope
+from ..context.thread_state import local
+from ..graph.hooks import RemovableHandle
+from ..hints.finding import attribute_missing
+from ..tensor.tensor import Tensor
 from .hooks import ModuleHooks
 from .other_names import OF_MODULE
-from .parts import check_attribute, check_class, parts, walk, way_into
+from .parameter import Parameter
+from .parts import Part, check_attribute, check_class, parts, walk, way_into
 from .placement import move
 from .state import LoadResult, load
 from .summary import describe
@@ -37,22 +37,7 @@ from .summary import describe
 M = TypeVar("M", bound="Module")
 
 
-class Parameter(Tensor):
-    """A Tensor that a Module learns: ``requires_grad`` is True and modules find it.
-
-    Args:
-        data: anything ``tt.tensor`` takes, of a floating dtype; copied, without its graph.
-        requires_grad: False freezes it; it is still saved and moved with its module.
-    """
-
-    __slots__ = ()
-
-    def __init__(self, data: Any, requires_grad: bool = True):
-        where = data.device if isinstance(data, Tensor) else None
-        super().__init__(data, requires_grad=requires_grad, device=where)
-
-
-class Module:
+class Module(Part):
     """Base class of everything with parameters; see the top of this file for how it finds them.
 
     A subclass makes its parts in ``__init__`` and computes in ``forward``::
@@ -398,18 +383,3 @@ class Module:
 
     def __repr__(self) -> str:
         return describe(self)
-
-
-class evaluating(Manager):
-    """``with evaluating(model):`` evaluation mode inside, each module's own mode again after."""
-
-    def __init__(self, module: Module):
-        self.module = module
-
-    def _enter(self, block: Block) -> None:
-        block.note = [(part, part.training) for part in self.module.modules()]
-        self.module.eval()
-
-    def _leave(self, block: Block) -> None:
-        for part, mode in block.note or ():
-            part.training = mode

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from .. import no_grad, ones, operations, tensor, zeros
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from .layers import check_eps, check_number, check_size
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 
 class RMSNorm(Module):

@@ -21,10 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from .module import Module, Parameter
+    from .module import Module
+    from .parameter import Parameter
+
+
+class Part:
+    """What can be a part of a module: the base of Module and of Parameter."""
+
+    __slots__ = ()
+
 
 #: parts that were found where they have no name: (the place, the type of what is there, the part)
 Nameless = list[tuple[str, str, "Parameter | Module"]]
@@ -61,9 +69,7 @@ _WAYS: tuple[tuple[tuple[type, ...], Look], ...] = (
 
 
 def _way_into(kind: type) -> Look | None:
-    from .module import Module, Parameter
-
-    if issubclass(kind, (Parameter, Module)):
+    if issubclass(kind, Part):
         return _part
     for kinds, look in _WAYS:
         if issubclass(kind, kinds):
@@ -214,7 +220,8 @@ def check_attribute(module: Module, name: str, value: Any) -> None:
         _refuse_nameless(module, [entry for entry in nameless if id(entry[2]) not in own])
     if not name or "." in name:
         _refuse_name(module, name)
-    if name in _names_of_module():
+    base = next(c for c in type(module).__mro__ if Part in c.__bases__)
+    if name in _names_of(base):
         raise ValueError(
             f"{name}: every Module has an attribute of this name of its own; call the parameter or "
             f"module in {type(module).__name__} something else"
@@ -245,10 +252,8 @@ def _begins_with_parts(value: Any, look: Look) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _names_of_module() -> frozenset[str]:
-    from .module import Module
-
-    return frozenset(dir(Module))
+def _names_of(base: type) -> frozenset[str]:
+    return frozenset(dir(base))
 
 
 def check_class(cls: type[Module]) -> None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..convert import names_device
-from ..device import Device
-from ..hints import of_setting
+from ..arrays.convert import names_device
+from ..arrays.device import Device
+from ..hints.finding import of_setting
 
 if TYPE_CHECKING:
     from .module import Module

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import operations
-from ..operations.geometry import per_axis
-from ..tensor import Tensor
+from ..operations.windows.window_positions import per_axis
+from ..tensor.tensor import Tensor
 from .module import Module
 
 

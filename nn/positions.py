@@ -7,10 +7,11 @@ import math
 import numpy as np
 
 from .. import tensor, zeros
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from . import init
 from .layers import check_size
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 
 def sinusoids(length: int, dim: int, base: float = 10000.0) -> np.ndarray:

@@ -10,10 +10,11 @@ import math
 from typing import Any
 
 from .. import operations, zeros
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from . import init
 from .layers import Dropout, check_size
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 
 class _Recurrent(Module):

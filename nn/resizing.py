@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from .. import operations
-from ..operations.axes import wholes
-from ..tensor import Tensor
+from ..tensor.axes import wholes
+from ..tensor.tensor import Tensor
 from .layers import check_number
 from .module import Module
 

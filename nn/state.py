@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import convert, no_grad
-from ..tensor import Tensor
+from .. import no_grad
+from ..arrays import convert
+from ..tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from .module import Module

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..tensor.tensor import Tensor
+
 if TYPE_CHECKING:
     from .module import Module
 
@@ -27,19 +29,16 @@ def describe(module: Module) -> str:
 
 
 def _lines(module: Module, path: str, first_name: dict[int, str]) -> list[str]:
-    from .module import Module, Parameter
-
     own, count, children = [], 0, []
     for name, part in module._members():
         full = f"{path}.{name}" if path else name
-        if isinstance(part, Module):
+        if not isinstance(part, Tensor):
             children.append((name, _lines(part, full, first_name)))
-        elif isinstance(part, Parameter):
-            if first_name[id(part)] == full:
-                own.append(f"{name} {part.shape}")
-                count += part.size
-            else:
-                own.append(f"{name} = {first_name[id(part)]}")
+        elif first_name[id(part)] == full:
+            own.append(f"{name} {part.shape}")
+            count += part.size
+        else:
+            own.append(f"{name} = {first_name[id(part)]}")
     for name in module._buffers:
         if (buffer := module.__dict__.get(name)) is not None:
             own.append(f"{name} {buffer.shape}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from .activations import activation_module
 from .attention import MultiHeadAttention
 from .layers import Dropout, LayerNorm, Linear, check_size

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 import tinytensor as tt
-from tinytensor.device import Device, register
+from tinytensor.arrays.device import Device, register
 
 from . import strict
 from .parity import summary

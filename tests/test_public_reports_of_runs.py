@@ -20,7 +20,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import models, nn
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
 from tinytensor.draw import NoRenderer
 from tinytensor.train import (
     Checkpoint,
@@ -33,7 +33,7 @@ from tinytensor.train import (
 from tinytensor.train import checkpoint as files
 
 from .test_public_reports import MAKERS, Make
-from .tinytensor.dotgraph import parse
+from .tinytensor.draw.dotgraph import parse
 from .train.helpers import TEXT, config, environment
 
 

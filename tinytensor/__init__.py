@@ -18,16 +18,40 @@ import math as _math
 import os as _os
 from typing import Any as _Any
 
-from . import allocator as _allocator
-from . import cuda, operations, random, registry
-from . import hints as _hints
-from . import imports as _imports
-from . import operators as _operators
-from .anomaly import detect_anomaly
-from .autograd import grad
-from .catalogue import explain, ops
-from .checkpoint import checkpoint
-from .creation import (
+from . import derivatives, operations
+from . import late as _late
+from .arrays import allocator as _allocator
+from .arrays import cuda, random
+from .arrays.device import Device, default_device, device, set_default_device
+from .arrays.dtypes import NAMES as _DTYPES
+from .arrays.random import Generator, manual_seed
+from .define import op as registry
+from .define.catalogue import explain, ops
+from .define.custom import custom_op
+from .define.samples import Sample
+from .derivatives import (
+    checkpoint,
+    grad,
+    gradcheck,
+    gradgradcheck,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    value_and_grad,
+    vjp,
+)
+from .draw import draw
+from .graph.anomaly import detect_anomaly
+from .graph.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .hints import finding as _hints
+from .hints import imports as _imports
+from .hints.other_functions import OF_PACKAGE as _OF_PACKAGE
+from .operations import *  # noqa: F403
+from .profiling import profile
+from .profiling.memory import memory_report
+from .tensor import methods as _operators
+from .tensor.creation import (
     empty,
     empty_like,
     eye,
@@ -44,29 +68,18 @@ from .creation import (
     zeros,
     zeros_like,
 )
-from .custom import custom_op
-from .device import Device, default_device, device, set_default_device
-from .dlpack import from_dlpack
-from .draw import draw
-from .dtypes import NAMES as _DTYPES
-from .functional import hessian, hvp, jacobian, jvp, value_and_grad, vjp
-from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .gradcheck import gradcheck, gradgradcheck
-from .memory import memory_report
-from .operations import *  # noqa: F403
-from .other_functions import OF_PACKAGE as _OF_PACKAGE
-from .profiling import profile
-from .random import Generator, manual_seed
-from .ranges import arange, linspace, logspace
-from .samples import Sample
-from .tensor import Tensor, tensor
+from .tensor.dlpack import from_dlpack
+from .tensor.ranges import arange, linspace, logspace
+from .tensor.tensor import Tensor, tensor
 
 __version__ = "0.1.0"
 
+_late.arrive()
 _allocator.tune()
 _imports.install()
 _operators.document()
 
+_SECOND_NAMES = ("concatenate", "true_divide", "multiply", "subtract", "divide", "bool_")
 concatenate = operations.concat
 true_divide = operations.div
 multiply = operations.mul
@@ -86,7 +99,7 @@ __all__ = [
     "set_default_device", "set_grad_enabled", "tensor", "value_and_grad", "vjp", "zeros",
     "zeros_like",
 ]  # fmt: skip
-__all__ += operations.__all__
+__all__ += vars(operations)["__all__"]
 
 
 _hints.explain_arguments(__all__, globals())
@@ -97,9 +110,17 @@ def __getattr__(name: str) -> _Any:
     """``tt.nn``, ``tt.models`` and ``tt.train``: imported on first use; and names of dtypes."""
     if name in ("nn", "models", "train"):
         return _importlib.import_module(f"{__name__}.{name}")
+    if name in ("autograd", "functional"):  # what PyTorch calls it
+        return derivatives
     if name in _DTYPES:
         return _DTYPES[name]
     return _unknown(name)
+
+
+def __dir__() -> list[str]:
+    """What a user may call."""
+    constants = ("inf", "nan", "pi", "e", "newaxis", "__version__", "__doc__")
+    return sorted({*__all__, *_DTYPES, *_SECOND_NAMES, *constants, "nn", "models", "train"})
 
 
 # in a source checkout nn/, models/ and train/ stand beside this folder; installed, they are in it

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .. import hints
+from ..hints import finding as hints
 from . import data, optim, schedule
 from .checkpoint import Checkpoint, CheckpointError
 from .clip import clip_grad_norm, clip_grad_value

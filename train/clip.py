@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Tensor
-from ..version import user_line
+from ..graph.version import user_line
+from ..tensor.tensor import Tensor
 from .settings import number, positive
 
 #: a sum of squares from which those that vanished in it are too few to count

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from ..hints import hint
+from ..hints.finding import hint
 from ..models import MODELS
 from .paths import given_path
 from .schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay

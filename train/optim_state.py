@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..device import device_of
+from ..arrays.device import device_of
 from .settings import plain
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..device import device_of
-from ..hints import attribute_missing, of_setting
-from ..other_settings import OF_SETTINGS
-from ..tensor import Tensor
-from ..version import user_line, zeroed
+from ..arrays.device import device_of
+from ..graph.version import user_line, zeroed
+from ..hints.finding import attribute_missing, of_setting
+from ..hints.other_settings import OF_SETTINGS
+from ..tensor.tensor import Tensor
 from .clip import refuse_module
 from .optim_state import restore, snapshot
 from .other_names import OF_OPTIMIZER

@@ -29,7 +29,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from .. import random
 from ..models import LanguageModel
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 from .clip import factor
 from .cores import cores
 from .optimizer import Optimizer

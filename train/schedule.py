@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from ..hints import attribute_missing
+from ..hints.finding import attribute_missing
 from .other_names import OF_SCHEDULE
 from .settings import not_negative, number, plain, shown
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 
 
 def plain(value: Any) -> Any:

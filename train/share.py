@@ -18,7 +18,7 @@ import numpy as np
 from .. import no_grad, random
 from ..models import LanguageModel
 from ..nn import evaluating
-from ..tensor import make
+from ..tensor.tensor import make
 from .clip import joint_norm, multiply
 from .optimizer import Optimizer, shares
 

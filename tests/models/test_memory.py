@@ -11,7 +11,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import models
-from tinytensor.graph import Node
+from tinytensor.graph.node import Node
 from tinytensor.train import optim
 
 SMALL = {"vocab_size": 11, "block_size": 8}

@@ -13,7 +13,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import models, nn
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
 
 from ..nn.helpers import DropAll, check_gradients, randomize, values_of
 

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tests import conftest  # noqa: F401  (registers the devices and settings that tests use)
-from tinytensor import registry
-from tinytensor.registry import Op
+from tinytensor.define import op as registry
+from tinytensor.define.op import Op
 
 from . import checks
 from .equivalent import EQUIVALENT

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tinytensor import autograd, pullback
-from tinytensor.registry import OPS, Op
-from tinytensor.tensor import Tensor
+from tinytensor.define.op import OPS, Op
+from tinytensor.graph import backward as autograd
+from tinytensor.graph import step as pullback
+from tinytensor.tensor.tensor import Tensor
 
 from . import rewrite
 
@@ -152,7 +153,7 @@ def _in_unbroadcast(op: Op) -> Iterator[Fault]:
             return lambda: setattr(pullback, "unbroadcast", right)
 
         yield Fault(
-            op.name, "un-broadcast", "pullback.py", "unbroadcast", what, plant,
+            op.name, "un-broadcast", "step.py", "unbroadcast", what, plant,
             lambda seen=seen: bool(seen),
         )  # fmt: skip
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from tinytensor import autograd, operations, pullback
-from tinytensor.registry import Op
-from tinytensor.tensor import Tensor
+from tinytensor import operations
+from tinytensor.define.op import Op
+from tinytensor.graph import backward as autograd
+from tinytensor.graph import step as pullback
+from tinytensor.tensor.tensor import Tensor
 
 Source = ast.FunctionDef | ast.Lambda
 

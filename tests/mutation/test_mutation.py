@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor import pullback, registry
+from tinytensor.define import op as registry
+from tinytensor.graph import step as pullback
 
 from . import checks, rewrite
 from .equivalent import EQUIVALENT

@@ -11,7 +11,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import nn
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
 
 from .helpers import check_gradients, double, randomize, values_of
 

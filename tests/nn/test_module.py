@@ -9,7 +9,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import nn
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
 
 from .helpers import values_of
 from .modules import Net, Tied

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import tinytensor as tt
-from tinytensor import registry
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
+from tinytensor.define import op as registry
 
 from .summary import KEY
 

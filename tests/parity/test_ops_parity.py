@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinytensor import registry
+from tinytensor.define import op as registry
 
 from ..tinytensor.ops_under_test import Case, cases
 

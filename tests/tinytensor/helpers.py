@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tinytensor as tt
-from tinytensor.device import device_of
+from tinytensor.arrays.device import device_of
 
 
 def leaf(values: Any, dtype: Any = np.float64) -> tt.Tensor:

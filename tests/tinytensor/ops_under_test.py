@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tinytensor as tt
-from tinytensor import registry
+from tinytensor.define import op as registry
 
 from .helpers import const, host
 

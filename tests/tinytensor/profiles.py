@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 import tinytensor as tt
-from tinytensor import autograd
+from tinytensor.define.op import Op
+from tinytensor.graph import backward as autograd
 from tinytensor.profiling import Profile
-from tinytensor.registry import Op
 
 CALL, PULL_BACK = Op.__call__, autograd.pull_back
 

@@ -11,7 +11,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import nn
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
 from tinytensor.train import SGD, DataParallel, clip_grad_norm, clip_grad_value, param_groups
 from tinytensor.train.parallel import why_not
 

@@ -11,7 +11,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import nn
-from tinytensor.device import Device
+from tinytensor.arrays.device import Device
 from tinytensor.train import SGD, Adam, AdamW, clip_grad_norm, param_groups
 from tinytensor.train import optimizer as module
 

@@ -17,8 +17,8 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import nn
-from tinytensor.device import Device
-from tinytensor.tensor import make as tensor_around
+from tinytensor.arrays.device import Device
+from tinytensor.tensor.tensor import make as tensor_around
 from tinytensor.train import SGD, Adam, AdamW, DataParallel
 from tinytensor.train.parallel import why_not
 

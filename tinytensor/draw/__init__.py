@@ -14,19 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..hints import attribute_missing
-from ..other_names import OF_DRAWINGS
+from ..hints.finding import attribute_missing
+from ..hints.other_names import OF_DRAWINGS
+from ..tensor.tensor import Tensor
 from .dot import to_dot
 from .fold import fold
 from .opened import check_names, look_inside, warn_unopened
 from .picture import Picture
 from .render import NoRenderer, render, renderer, save
 from .trace import trace
-
-if TYPE_CHECKING:
-    from ..tensor import Tensor
 
 __all__ = ["Drawing", "NoRenderer", "draw"]
 
@@ -133,8 +131,6 @@ def draw(
         TypeError: ``tensor`` is not a Tensor or a non-empty sequence of them.
         ValueError: ``depth`` is negative, or ``open`` names an op that has no reference.
     """
-    from ..tensor import Tensor
-
     several = isinstance(tensor, (list, tuple))
     tensors: list[Tensor] = list(tensor) if several else [tensor]  # type: ignore[list-item]
     if not tensors or not all(isinstance(t, Tensor) for t in tensors):

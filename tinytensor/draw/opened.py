@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import backward
-from ..blocks import Block, Manager
-from ..device import device_of
-from ..dtypes import F16, F32
-from ..grad_mode import enable_grad, no_grad
-from ..graph import Node, Seen
-from ..operations.naming import listening
-from ..thread_state import local
+from ..arrays.device import device_of
+from ..arrays.dtypes import F16, F32
+from ..context.blocks import Block, Manager
+from ..context.thread_state import local
+from ..define.naming import listening
+from ..define.op import OPS
+from ..graph.backward import backward
+from ..graph.grad_mode import enable_grad, no_grad
+from ..graph.node import Node, Seen
+from ..tensor.tensor import tensor
 from .picture import Picture
 
 
@@ -50,8 +52,6 @@ def check_names(names: Collection[str] | bool) -> None:
         TypeError: neither names nor True or False.
         ValueError: there is no such op, or it has no reference.
     """
-    from ..registry import OPS
-
     if isinstance(names, bool):
         return
     if not isinstance(names, Collection) or not all(isinstance(name, str) for name in names):
@@ -169,8 +169,6 @@ def stand_in(node: Node, i: int, value: Any) -> Any:
 
     What computes in float32 on float16 does so here.
     """
-    from ..tensor import tensor
-
     if node.in_meta[i] is None:
         return (node.consts or {}).get(i)
     shape, dtype = node.in_meta[i]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..device import device_of
-from ..graph import Seen
+from ..arrays.device import device_of
+from ..graph.node import Seen
+from .gradients import BOTH, doubt, walks_behind
 from .opened import Inside, rewritten, saved, written
 from .picture import BUFFER, COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
-from .words import settings, tip
+from .walk import is_node, model_paths, reachable
+from .words import called, settings, tip, words_for
 
 SMALL = 16  # tensors of up to this many elements show their numbers, as the engine keeps them
 
@@ -20,16 +22,6 @@ SMALL = 16  # tensors of up to this many elements show their numbers, as the eng
 Opener = Callable[[Any, Any], Inside]
 
 SHAPES_ALONE = "shapes alone"  # in the title of an opened op whose operands the graph has not kept
-
-# ops of several operands whose order does not matter
-ANY_ORDER = {"add", "mul", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "isclose"}
-ANY_ORDER |= {"equal", "not_equal", "logical_and", "logical_or", "logical_xor"}
-ANY_ORDER |= {"bitwise_and", "bitwise_or", "bitwise_xor"}
-
-# notes on the gradients of leaves
-SEVERAL = "grad changed since, or of several backwards"
-BY_HAND = "grad not made by backward"
-BOTH = "grad of all boxes of this tensor"
 
 
 def trace(
@@ -43,23 +35,6 @@ def trace(
         opener: runs the reference of one node; see :func:`tinytensor.draw.opened.look_inside`.
     """
     return _Tracer(outputs, open, opener).picture
-
-
-def reachable(ends: Iterable[Any]) -> list[Any]:
-    """All graph nodes behind the given ones, in the order they ran. Not recursive."""
-    found: dict[int, Any] = {}
-    waiting = [node for node in ends if node is not None]
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in found:
-            found[id(node)] = node
-            waiting.extend(parent for parent in node.parents if is_node(parent))
-    return sorted(found.values(), key=lambda node: node.seq)
-
-
-def is_node(thing: Any) -> bool:
-    """A graph node, as opposed to a leaf tensor or None."""
-    return hasattr(thing, "parents")
 
 
 @dataclass(frozen=True)
@@ -363,67 +338,9 @@ class _Tracer:
         return inner
 
 
-def called(node: Any, i: int, shortest: int = 2) -> str:
-    """What a node's op calls an operand: "ids" and "weight" tell something, "x" does not."""
-    names = () if getattr(node.op, "variadic", False) else tuple(node.op.inputs)
-    return names[i] if i < len(names) and len(names[i]) >= shortest else ""
-
-
-def words_for(node: Any, read: list[Value | None], fused: bool) -> list[str]:
-    """A word for the arrow of each operand, where it is not plain which is which: its name, or
-    its place among those that are named x and y alone."""
-    if node.op.name in ANY_ORDER:
-        return [""] * len(read)
-    if fused:
-        made = [value is not None and value.role == COMPUTED for value in read]
-        return [called(node, i, 1) if m and sum(made) > 1 else "" for i, m in enumerate(made)]
-    alike = [value is not None and not called(node, i) for i, value in enumerate(read)]
-    return [place(i) if a and sum(alike) > 1 else "" for i, a in enumerate(alike)]
-
-
-def place(i: int) -> str:
-    """ "1st", "2nd", "3rd", "4th"."""
-    n = i + 1
-    endings = {1: "st", 2: "nd", 3: "rd"}
-    return f"{n}{'th' if n % 100 in (11, 12, 13) else endings.get(n % 10, 'th')}"
-
-
 def several(shape: Any) -> bool:
     """Is this the shape of a node with several outputs: a tuple of tuples?"""
     return len(shape) > 0 and isinstance(shape[0], (tuple, list))
-
-
-def walks_behind(nodes: list[Any]) -> dict[int, frozenset[int]]:
-    """For each node and leaf, by id, the walks back that came by the ends it was used for.
-
-    ``nodes`` are in the order they ran. An end is what no other node reads. A gradient belongs to
-    the picture if it is of the one walk that is named here.
-    """
-    none: frozenset[int] = frozenset()
-    found: dict[int, frozenset[int]] = {}
-    for node in reversed(nodes):
-        walks = found.get(id(node))
-        if walks is None:
-            walk = getattr(node, "walk", None)
-            walks = found[id(node)] = none if walk is None else frozenset((walk,))
-        for parent in node.parents:
-            if parent is not None:
-                before = found.get(id(parent), none)
-                found[id(parent)] = walks if before <= walks else before | walks
-    return found
-
-
-def doubt(version: Any, walks: frozenset[int]) -> str | None:
-    """What to say of a leaf's gradient, whose memory has this counter, in a picture of ``walks``;
-    None where it is of other walks."""
-    of = version.walk
-    if of is None:
-        return BY_HAND
-    first, last, count = of if isinstance(of, tuple) else (of, of, 0)
-    if not any(first <= walk <= last for walk in walks):
-        return None
-    alone = first == last and len(walks) == 1
-    return "" if alone and version.count == count else SEVERAL
 
 
 def numbers(array: Any) -> object:
@@ -431,30 +348,3 @@ def numbers(array: Any) -> object:
     if array is None or isinstance(array, np.generic):
         return None if array is None else array.item()
     return device_of(array).to_host(array).tolist()
-
-
-def model_paths(nodes: Iterable[Any]) -> dict[int, tuple[str, str]]:
-    """id of each parameter and buffer -> its path in the outermost module called, and its role.
-
-    With several outermost modules, each path starts with its module's class.
-    """
-    roots: dict[int, Any] = {}
-    for node in nodes:
-        scope = node.scope
-        while scope is not None and scope.parent is not None:
-            scope = scope.parent
-        module = scope.module() if scope is not None else None
-        if module is not None and hasattr(module, "named_parameters"):
-            roots.setdefault(id(module), module)
-    owners = [m for m in roots.values() if next(iter(m.named_parameters()), None) is not None]
-    paths: dict[int, tuple[str, str]] = {}
-    used: dict[str, int] = {}
-    for module in owners:
-        kind = type(module).__name__
-        used[kind] = used.get(kind, 0) + 1
-        prefix = f"{kind}#{used[kind]}." if used[kind] > 1 else f"{kind}."
-        for path, parameter in module.named_parameters():
-            paths[id(parameter)] = (prefix if len(owners) > 1 else "") + path, PARAMETER
-        for path, buffer in module.named_buffers():
-            paths[id(buffer)] = (prefix if len(owners) > 1 else "") + path, BUFFER
-    return paths

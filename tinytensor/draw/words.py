@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from .picture import COMPUTED, Value
+
+# ops of several operands whose order does not matter
+ANY_ORDER = {"add", "mul", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "isclose"}
+ANY_ORDER |= {"equal", "not_equal", "logical_and", "logical_or", "logical_xor"}
+ANY_ORDER |= {"bitwise_and", "bitwise_or", "bitwise_xor"}
+
 
 def settings(params: dict[str, Any], defaults: dict[str, Any]) -> str:
     """An op's parameters in short: those that are not as always, and can be read at a glance."""
@@ -40,3 +47,28 @@ def tip(op: Any) -> str:
     text = getattr(op, "formula", "") or (getattr(op, "doc", "") or "").strip().split("\n")[0]
     gradient = getattr(op, "gradient", "")
     return "\n".join([f"{op.name}: {text}" if text else op.name, *([gradient] if gradient else [])])
+
+
+def called(node: Any, i: int, shortest: int = 2) -> str:
+    """What a node's op calls an operand: "ids" and "weight" tell something, "x" does not."""
+    names = () if getattr(node.op, "variadic", False) else tuple(node.op.inputs)
+    return names[i] if i < len(names) and len(names[i]) >= shortest else ""
+
+
+def words_for(node: Any, read: list[Value | None], fused: bool) -> list[str]:
+    """A word for the arrow of each operand, where it is not plain which is which: its name, or
+    its place among those that are named x and y alone."""
+    if node.op.name in ANY_ORDER:
+        return [""] * len(read)
+    if fused:
+        made = [value is not None and value.role == COMPUTED for value in read]
+        return [called(node, i, 1) if m and sum(made) > 1 else "" for i, m in enumerate(made)]
+    alike = [value is not None and not called(node, i) for i, value in enumerate(read)]
+    return [place(i) if a and sum(alike) > 1 else "" for i, a in enumerate(alike)]
+
+
+def place(i: int) -> str:
+    """ "1st", "2nd", "3rd", "4th"."""
+    n = i + 1
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{n}{'th' if n % 100 in (11, 12, 13) else endings.get(n % 10, 'th')}"

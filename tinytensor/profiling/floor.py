@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..device import device
+from ..arrays.device import device
 
 
 class Product(NamedTuple):

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import bind
-from ..device import device_of
-from ..graph import Node
-from ..registry import Op
+from ..arrays.device import device_of
+from ..define.arguments import bind
+from ..define.op import Op
+from ..graph.node import Node
 from .floor import Product
 
 Shape = tuple[int, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..memory import _readable
+from .memory import _readable
 
 if TYPE_CHECKING:
     from .costs import Cost, Costs, Entry

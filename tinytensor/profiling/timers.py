@@ -20,14 +20,14 @@ import threading
 import time
 from typing import Any
 
-from .. import autograd
-from ..blocks import Block, Manager
-from ..device import BY_TYPE, CPU, Device
-from ..graph import Node
-from ..registry import Op
-from ..scope import Scope
-from ..tensor import Tensor
-from ..thread_state import ThreadState, local
+from ..arrays.device import BY_TYPE, CPU, Device
+from ..context.blocks import Block, Manager
+from ..context.scope import Scope
+from ..context.thread_state import ThreadState, local
+from ..define.op import Op
+from ..graph import backward as autograd
+from ..graph.node import Node
+from ..tensor.tensor import Tensor
 from .costs import Costs, Entry
 from .floor import Product
 from .products import MASKED, has_products, of_backward, of_forward
@@ -210,7 +210,7 @@ def _put_timers_in(profile: Profile) -> None:
         if Op.__call__ is not _timed_call:
             _untimed.update(call=Op.__call__, pull_back=autograd.pull_back)
         _profiling.add(id(profile))
-        Op.__call__ = _timed_call  # type: ignore[method-assign]
+        Op.__call__ = _timed_call  # type: ignore[method-assign, assignment]
         autograd.pull_back = _timed_pull_back
 
 

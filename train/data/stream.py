@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...random import Generator, generator
+from ...arrays.random import Generator, generator
 from .errors import DataError
 
 FAULT = 128 << 10  # bytes of a file that a block may bring into memory, by reading ahead

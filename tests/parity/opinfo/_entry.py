@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 import tinytensor as tt
-from tinytensor.tensor import make
+from tinytensor.tensor.tensor import make
 
 RENAMES = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 import tinytensor as tt
+from tinytensor.define.op import OPS
 
 from . import Choice, Entry, NotApplicable, through
 
@@ -98,7 +99,7 @@ def _index_put(T: Any, s: Any) -> Any:
     x, index, values = T(s.input), T(s.args[0]), T(s.args[1])
     index = tuple(i.data for i in index)
     shape = x.data[index].shape
-    return x + tt.getitem_grad(values.broadcast_to(shape), index=index, shape=x.shape)
+    return x + OPS["getitem_grad"](values.broadcast_to(shape), index=index, shape=x.shape)
 
 
 def _embedding(T: Any, s: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Arrays without gradients: devices, dtypes, conversion, random numbers, memory."""

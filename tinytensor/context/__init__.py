@@ -1,0 +1,1 @@
+"""What is switched on in each thread, and how ``with`` blocks change it safely."""

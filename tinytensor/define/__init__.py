@@ -1,0 +1,1 @@
+"""How an op is defined, called, listed and explained; begin with ``op.py``."""

@@ -1,0 +1,1 @@
+"""What an error says about a name that is called otherwise here."""

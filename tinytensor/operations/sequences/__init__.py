@@ -1,0 +1,13 @@
+"""Attention, and recurrent layers over whole sequences."""
+
+from ...define.listing import publish
+from .attention import (
+    scaled_dot_product_attention,
+    self_attention,
+)
+from .recurrent import (
+    rnn,
+    lstm,
+)
+
+publish(globals())
