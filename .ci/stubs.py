@@ -55,7 +55,7 @@ TYPES = {
     "repeats": "Operand",
     "indices_or_sections": "Sizes",
     "window_shape": "Sizes",
-    "pad_width": "Operand",
+    "pad_width": "int | Sequence[Any] | dict[int, Any]",
     "kernel_size": "Sizes",
     "stride": "Sizes",
     "padding": "Sizes",
@@ -73,7 +73,7 @@ TYPES = {
     "dtype": "DType",
     "ord": "float | str | None",
     "norm.p": "float",
-    "q": "float | Sequence[float]",
+    "quantile.q": "float | Sequence[float]",
     "low": "float | None",
     "high": "float | None",
     "posinf": "float | None",
@@ -258,7 +258,10 @@ def _package() -> str:
         if name == "*":
             lines.append(f"from .{module} import *")
         elif alias == name and name in public:
-            lines.append(f"from .{module} import {name} as {name}")
+            file = f"{module}.{name}"  # which may be called as what it holds: .grad has grad
+            same = f"tinytensor.{file}" in sys.modules and not inspect.ismodule(getattr(tt, name))
+            home = file if same else module
+            lines.append(f"from .{home} import {name} as {name}")
         elif alias in public:
             lines.append(f"from .{module} import {name} as _{name}")
             aliases.append(f"{alias} = _{name}")

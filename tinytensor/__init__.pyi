@@ -17,9 +17,9 @@ from .define.catalogue import explain as explain
 from .define.catalogue import ops as ops
 from .define.custom import custom_op as custom_op
 from .define.samples import Sample as Sample
-from .derivatives import checkpoint as checkpoint
-from .derivatives import grad as grad
-from .derivatives import gradcheck as gradcheck
+from .derivatives.checkpoint import checkpoint as checkpoint
+from .derivatives.grad import grad as grad
+from .derivatives.gradcheck import gradcheck as gradcheck
 from .derivatives import gradgradcheck as gradgradcheck
 from .derivatives import hessian as hessian
 from .derivatives import hvp as hvp

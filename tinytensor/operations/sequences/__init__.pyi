@@ -1,14 +1,12 @@
 # Written by .ci/stubs.py from the registry of ops: run `make stubs`, don't edit.
 """Attention, and recurrent layers over whole sequences."""
 
-from collections.abc import Sequence
-
 from ...arrays.random import Generator
 from ...define.operand import Operand
 from ...tensor.tensor import Tensor
 
 def scaled_dot_product_attention(
-    q: float | Sequence[float],
+    q: Operand,
     k: Operand,
     v: Operand,
     mask: Operand | None = None,

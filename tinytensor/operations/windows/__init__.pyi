@@ -2,12 +2,17 @@
 """What slides over signals and images: padding, convolution, pooling, resizing."""
 
 from collections.abc import Sequence
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from ...define.operand import Axis, Operand, Sizes
 from ...tensor.tensor import Tensor
 
-def pad(x: Operand, pad_width: Operand, mode: str = "constant", value: float = 0.0) -> Tensor:
+def pad(
+    x: Operand,
+    pad_width: int | Sequence[Any] | dict[int, Any],
+    mode: str = "constant",
+    value: float = 0.0,
+) -> Tensor:
     """Add elements in front and behind along the axes."""
 
 def unfold(x: Operand, axis: int, size: int, step: int = 1) -> Tensor:
