@@ -2,7 +2,7 @@
 # make test     run every test                                     ARGS="-k attention -x"
 # make fuzz     the fuzz targets of tests/fuzz, long             FUZZ=50
 # make lint     ruff, and mypy on an installed copy
-# make docs     write docs/ops.md from the registry of ops
+# make docs     write docs/ops.md and docs/architecture.svg from the code
 # make stubs    write the .pyi files, which editors read, from the registry of ops
 # make bench    measure beside other frameworks                    ARGS="gpt-S lstm"  ARGS=--quick
 # make clean    delete the environment, builds and caches
@@ -26,8 +26,8 @@ help:
 	@echo "make test  [ARGS=\"-k attention -x\"]                          run every test"
 	@echo "make fuzz  [FUZZ=50]                                         hostile input, fifty times as much"
 	@echo "make lint                                                    ruff, then mypy"
-	@echo "make docs                                                    write docs/ops.md"
-	@echo "make stubs                                                   write the .pyi files of the ops"
+	@echo "make docs                                                    write the pages made from code"
+	@echo "make stubs                                                   write what editors read of the ops"
 	@echo "make bench [ARGS=\"gpt-S lstm\"]                               measure beside PyTorch, JAX, ..."
 	@echo "make clean                                                   delete $(VENV), builds, caches"
 	@echo
@@ -50,6 +50,7 @@ lint: install-dev
 
 docs: install
 	@$(PY) -c "from tinytensor.define.catalogue import page; print(page(), end='')" > docs/ops.md
+	@$(PY) docs/architecture.py
 
 stubs: install
 	@$(PY) .ci/stubs.py

@@ -1,6 +1,6 @@
 """Names of ``torch.nn`` and of its modules' methods, and what they are called here.
 
-See :mod:`tinytensor.other_names` for how the texts read.
+See :mod:`tinytensor.hints.other_names` for how the texts read.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,11 @@ FOLDERS = {
     "models": "tinytensor.models",
     "train": "tinytensor.train",
 }
+# the rooms of the engine; each may import itself and those before it
+ROOMS = [
+    "late", "context", "hints", "arrays", "graph", "tensor", "define", "operations", "derivatives",
+    "draw", "profiling",
+]  # fmt: skip
 LAYERS = ["tinytensor", "nn", "models", "train"]  # each may import itself and those before it
 
 # `python -m tinytensor` is the command line: the one place where the engine's folder looks up.
@@ -120,6 +126,108 @@ def test_nothing_imports_a_higher_layer(folder: str) -> None:
         if bad:
             wrong[relative] = bad
     assert not wrong
+
+
+def imports_at_once(source: str, module: str, is_package: bool) -> Iterator[str]:
+    """What a file imports when it is imported itself: not inside functions, nor for types only."""
+
+    def visit(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+        for statement in body:
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                yield statement
+            elif isinstance(statement, ast.If):
+                types = "TYPE_CHECKING" in ast.dump(statement.test)
+                yield from visit(statement.orelse if types else statement.body + statement.orelse)
+            elif isinstance(statement, (ast.Try, ast.With, ast.ClassDef)):
+                yield from visit(statement.body)
+
+    for statement in visit(ast.parse(source).body):
+        for name, _ in imports(ast.unparse(statement), module, is_package):
+            yield name
+
+
+def room(name: str) -> str | None:
+    """The room of the engine that an import name belongs to, or None."""
+    first, _, rest = name.partition(".")
+    found = rest.partition(".")[0]
+    return found if first == "tinytensor" and found in ROOMS else None
+
+
+def looking_up(source: str, module: str, is_package: bool) -> list[str]:
+    """The imports of a file of the engine that go to a higher room."""
+    own = room(module)
+    return [
+        name
+        for name in imports_at_once(source, module, is_package)
+        if own is not None
+        and (other := room(name)) is not None
+        and ROOMS.index(other) > ROOMS.index(own)
+    ]
+
+
+def test_doors_between_the_rooms_of_the_engine_go_one_way() -> None:
+    inside = [p for p in (ROOT / "tinytensor").iterdir() if not p.is_symlink()]
+    rooms = {p.name for p in inside if (p / "__init__.py").is_file()}
+    assert rooms == set(ROOMS) - {"late"}
+    wrong = {}
+    for path in sources("tinytensor"):
+        source = path.read_text(encoding="utf-8")
+        bad = looking_up(source, module_name(path), path.name == "__init__.py")
+        if bad and path != ROOT / "tinytensor" / "__init__.py":
+            wrong[path.relative_to(ROOT).as_posix()] = bad
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "bad"),
+    [
+        ("graph.node", "from ..tensor.tensor import Tensor", True),
+        ("graph.node", "try:\n    from ..draw import draw\nexcept ImportError:\n    pass", True),
+        ("arrays.device", "import tinytensor.operations.linear", True),
+        ("graph.node", "if TYPE_CHECKING:\n    from ..tensor.tensor import Tensor", False),
+        ("tensor.tensor", "from ..graph.node import Node", False),
+        ("draw.trace", "from ..arrays.device import device_of", False),
+    ],
+)
+def test_the_check_of_doors_sees_each_kind_of_import(module: str, line: str, bad: bool) -> None:
+    assert bool(looking_up(line, f"tinytensor.{module}", False)) == bad
+
+
+def test_no_file_of_ours_is_imported_in_a_circle() -> None:
+    """By imports that run at once; a package and what is in it count as one."""
+    edges: dict[str, set[str]] = {}
+    for folder in FOLDERS:
+        for path in sources(folder):
+            edges[module_name(path)] = set()
+    for folder in FOLDERS:
+        for path in sources(folder):
+            module = module_name(path)
+            source = path.read_text(encoding="utf-8")
+            for name in imports_at_once(source, module, path.name == "__init__.py"):
+                if name in edges and not module.startswith(name + ".") and name != module:
+                    edges[module].add(name)
+    sorter = TopologicalSorter(edges)
+    sorter.prepare()  # raises CycleError, which names the circle
+
+
+def test_the_engine_imports_nothing_of_its_own_inside_functions() -> None:
+    """What looks up says so by ``late.needs``."""
+    found = set()
+    for path in sources("tinytensor"):
+        module, source = module_name(path), path.read_text(encoding="utf-8")
+        package = path.name == "__init__.py"
+        at_once = set(imports_at_once(source, module, package))
+        for_types = {
+            name
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+            for inner in node.body
+            for name, _ in imports(ast.unparse(inner), module, package)
+        }
+        for name, _ in imports(source, module, package):
+            if layer(name) and name not in at_once | for_types:
+                found.add((module, name))
+    assert not found
 
 
 @pytest.mark.parametrize("folder", ["nn", "models", "train"])

@@ -1,8 +1,8 @@
 """Faults that users of other frameworks reported, of optimisers, losses, layers and models.
 
 Each is a small program with its right values, derived by hand; the comment above names the kind of
-fault.  Those of the engine are in tinytensor/test_public_reports.py, those of data, files, pictures
-and devices in test_public_reports_of_runs.py.
+fault.  Those of the engine are in tinytensor/across/test_public_reports.py, those of data, files,
+pictures and devices in test_public_reports_of_runs.py.
 """
 
 from __future__ import annotations

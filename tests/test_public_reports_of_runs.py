@@ -33,7 +33,7 @@ from tinytensor.train import (
 from tinytensor.train import checkpoint as files
 
 from .test_public_reports import MAKERS, Make
-from .tinytensor.dotgraph import parse
+from .tinytensor.draw.dotgraph import parse
 from .train.helpers import TEXT, config, environment
 
 

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tests.tinytensor import test_limits, test_registry, test_special_points
+from tests.tinytensor.across import test_limits, test_special_points
+from tests.tinytensor.define import test_registry
 from tinytensor.define.op import OPS, Op
 
 TESTS = Path(__file__).parent.parent
@@ -104,7 +105,7 @@ def by_torch(op: Op) -> Iterator[Check]:
 def by_hand(op: Op) -> list[Check]:
     """The tests written by hand that speak of the op; files where one fails anyway are left out."""
     files: list[list[str]] = []
-    for path in sorted((TESTS / "tinytensor").glob("test_*.py")):
+    for path in sorted((TESTS / "tinytensor").rglob("test_*.py")):
         if path.name not in ("test_registry.py", "test_strict.py", "test_memory.py"):
             names = speaking_of(op.name, path.read_text(encoding="utf-8"))
             files += [[f"{path}::{name}" for name in names]] if names else []

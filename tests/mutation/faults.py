@@ -153,7 +153,7 @@ def _in_unbroadcast(op: Op) -> Iterator[Fault]:
             return lambda: setattr(pullback, "unbroadcast", right)
 
         yield Fault(
-            op.name, "un-broadcast", "pullback.py", "unbroadcast", what, plant,
+            op.name, "un-broadcast", "step.py", "unbroadcast", what, plant,
             lambda seen=seen: bool(seen),
         )  # fmt: skip
 

@@ -37,7 +37,7 @@ CUSTOM: dict[str, CustomOp] = {}
 
 
 class CustomOp(Op):
-    """An op made by :func:`custom_op`; see :class:`~tinytensor.registry.Op`."""
+    """An op made by :func:`custom_op`; see :class:`~tinytensor.define.op.Op`."""
 
     def check(self, *samples: Sample) -> int:
         """Check the op on the given samples, or on those of its definition; returns how many.
@@ -234,7 +234,7 @@ def custom_op(
         operands: names of the tensor operands: the first parameters after ``xp``. The others are
             settings, which rules find as ``k.<name>``.
         name: how the op is called in pictures and messages; defaults to the function's name.
-        options: as for :func:`tinytensor.registry.op`: ``keeps`` (what the gradient rules read),
+        options: as for :func:`tinytensor.define.op.op`: ``keeps`` (what the gradient rules read),
             ``outputs``, ``formula``, ``gradient``, ``samples``, ``wide``, ``view``, ``casts``.
 
     Returns:

@@ -15,9 +15,11 @@ from ..graph.grad_mode import is_recording
 from . import tree
 
 if TYPE_CHECKING:
+    import tinytensor
+
     from .. import operations
 else:
-    late.needs(__name__, operations="operations")
+    late.needs(__name__, tinytensor="", operations="operations")
 
 #: ufuncs that are the operators of ndarrays (`array + tensor`), and the ops that they are here
 _OPERATORS = {
@@ -152,8 +154,6 @@ def _plain(x: Any) -> Any:
 
 def _advice(name: str) -> str:
     """What to use instead of a NumPy function."""
-    import tinytensor
-
     ours = getattr(tinytensor, name, None)
     if callable(ours) and not inspect.isclass(ours):
         return (

@@ -38,7 +38,7 @@ class Tensor(Operators, Writes, Conversions, NumpyProtocols):
             and backward it makes the gradient wrong without a word. Write with ``t[...] = v`` under
             ``tt.no_grad()``, call :meth:`bump_version` after, or let ``tt.detect_anomaly()`` look
             for such writes. ``t.data = array`` and ``t.data += array`` are seen: see
-            :func:`tinytensor.inplace.assign`.
+            :func:`tinytensor.graph.inplace.assign`.
         grad: gradient accumulated by ``backward``, a Tensor of the same shape and dtype, or None.
         node: the graph node that made it; None for a leaf or outside any graph.
         name: label in pictures of the graph.

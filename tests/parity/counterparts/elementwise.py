@@ -28,7 +28,7 @@ def _isclose(
 
 
 def _prelu(x: Any, weight: Any) -> Any:
-    """Our op broadcasts its weight; tests/tinytensor/test_activation.py compares the channels."""
+    """Our op broadcasts its weight; test_activation.py compares the channels."""
     return torch.where(x > 0, x, weight * x)
 
 

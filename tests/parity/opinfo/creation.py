@@ -39,4 +39,4 @@ ENTRIES = [
     Entry("zeros_like", call=_made(tt.zeros_like)),
 ]
 
-WITHOUT = {"multinomial": "draws its own random numbers, see tests/tinytensor/test_random.py"}
+WITHOUT = {"multinomial": "draws its own random numbers, see test_random.py"}

@@ -1,4 +1,4 @@
-"""Smooth activation functions; those with kinks are in :mod:`.piecewise`.
+"""Smooth activation functions; those with kinks are in :mod:`.relu`.
 
 The fused ones have a hand-written forward and backward and their composition from primitives. What
 needs more range or more digits in between than float16 has, is ``wide``.

@@ -1,6 +1,6 @@
 """Convolution in one, two and three dimensions, and its transpose, as users call them.
 
-Here everything is checked and spelled out for each axis; :mod:`.correlation` computes.
+Here everything is checked and spelled out for each axis; :mod:`.cross_correlation` computes.
 """
 
 from __future__ import annotations

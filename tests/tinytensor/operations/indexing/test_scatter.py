@@ -1,0 +1,445 @@
+"""Gathering and scattering: loops over positions are the oracle for values and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tinytensor as tt
+from tinytensor.arrays.device import Device
+from tinytensor.define.op import OPS
+
+from ...helpers import close, const, grad_of, host, leaf
+from .indices_drawn import as_given, mixed_indices, places, shapes, value_shapes
+
+pytestmark = pytest.mark.usefixtures("device")
+
+
+def ints(values: Any) -> tt.Tensor:
+    return const(values, np.int64)
+
+
+# -- index_set, index_add_at, index_multiply ------------------------------------------------------
+def by_loop(
+    kind: str, x: np.ndarray, v: np.ndarray, at: np.ndarray, g: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Value, gradient of x and gradient of v (one number for each position written), one position
+    after the other in C order."""
+    out, dx, dv = x.copy().reshape(-1), g.copy().reshape(-1), np.zeros(v.size)
+    where, values, up = at.reshape(-1), v.reshape(-1), g.reshape(-1)
+    for p in set(where.tolist()):
+        (writers,) = np.nonzero(where == p)
+        if kind == "add":
+            out[p] += values[writers].sum()
+            dv[writers] = up[p]
+        elif kind == "set":
+            out[p] = values[writers[-1]]
+            dx[p] = 0
+            dv[writers[-1]] = up[p]
+        else:
+            for w in writers:
+                dv[w] = up[p] * out[p] * np.prod(values[writers[writers != w]])
+            dx[p] *= np.prod(values[writers])
+            out[p] *= np.prod(values[writers])
+    return out.reshape(x.shape), dx.reshape(x.shape), dv.reshape(v.shape)
+
+
+def summed(g: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The gradient of what was broadcast from ``shape`` to that of ``g``."""
+    if len(shape) > g.ndim:
+        return summed(g, shape[len(shape) - g.ndim :]).reshape(shape)
+    g = g.sum(axis=tuple(range(g.ndim - len(shape))))
+    short = tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1)
+    return g.sum(axis=short, keepdims=True)
+
+
+CHANGES: dict[str, Callable[..., Any]] = {
+    "set": lambda x, v, index: tt.at(x, index).set(v),
+    "add": lambda x, v, index: tt.at(x, index).add(v),
+    "multiply": lambda x, v, index: tt.at(x, index).multiply(v),
+}
+
+
+@settings(max_examples=200)
+@pytest.mark.parametrize("kind", CHANGES)
+@given(data=st.data(), shape=shapes)
+def test_any_index_in_any_change(kind: str, data: st.DataObject, shape: tuple[int, ...]) -> None:
+    index = data.draw(mixed_indices(shape))
+    given_index = data.draw(as_given(index))
+    random = np.random.default_rng(3)
+    values = random.normal(size=shape)
+    at = places(shape, index)
+    if at is None:
+        with pytest.raises((IndexError, ValueError)):
+            CHANGES[kind](leaf(values), 1.0, given_index)
+        return
+    new = random.normal(size=data.draw(value_shapes(at.shape)))
+    full = np.broadcast_to(new.reshape(new.shape[max(new.ndim - at.ndim, 0) :]), at.shape)
+    upstream = random.normal(size=shape)
+    out, dx, dv = by_loop(kind, values, full, at, upstream)
+    x, v = leaf(values), leaf(new)
+    y = CHANGES[kind](x, v, given_index)
+    close(y, out, 1e-9)
+    close(x, values)
+    gx, gv = tt.grad(y, [x, v], const(upstream), allow_unused=True)
+    close(dx if gx is None else gx, dx, 1e-9)
+    close(np.zeros(new.shape) if gv is None else gv, summed(dv, new.shape), 1e-9)
+
+
+REPEATED = [[0, 2, 0, 0, 2], [1, 1, 1, 0, 1]]
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_repeated_positions_to_second_order(kind: str, rng: np.random.Generator) -> None:
+    x, v = leaf(rng.normal(size=(3, 2))), leaf(rng.normal(size=5))
+
+    def fn(x: tt.Tensor, v: tt.Tensor) -> tt.Tensor:
+        return CHANGES[kind](x, v, tuple(REPEATED)) ** 2
+
+    assert tt.gradcheck(fn, [x, v])
+
+    def gradient(x: tt.Tensor, v: tt.Tensor) -> tt.Tensor:
+        gx, gv = tt.grad((fn(x, v) * fn(x, v)).sum(), [x, v], create_graph=True)
+        assert gx is not None and gv is not None
+        return (gx * gx).sum() + (gv * gv).sum()
+
+    assert tt.gradcheck(gradient, [x, v])
+
+
+def test_repeated_positions() -> None:
+    x = leaf([1.0, 2.0, 3.0])
+    close(tt.at(x, [0, 0, 2]).set([5.0, 6.0, 7.0]), [6, 2, 7])
+    close(tt.at(x, [0, 0, 2]).add([5.0, 6.0, 7.0]), [12, 2, 10])
+    close(tt.at(x, [0, 0, 2]).multiply([5.0, 6.0, 7.0]), [30, 2, 21])
+    close(tt.at(x, [0, -3]).multiply(0.5), [0.25, 2, 3])
+    close(tt.at(x, [0, -3]).set(0.5), [0.5, 2, 3])
+    close(tt.at(x, [0, -3]).add(0.5), [2, 2, 3])
+    close(tt.at(x, [0, 0, 2]).get(), [1, 1, 3])
+    close(x, [1, 2, 3])
+
+
+def test_positions_that_repeat_in_an_empty_place() -> None:
+    x = leaf(np.ones((2, 2)))
+    for change in CHANGES.values():
+        y = change(x, leaf(np.zeros((0, 1, 1))), (slice(0, 0), [[0], [0]]))
+        close(y, np.ones((2, 2)))
+
+
+def test_only_the_value_that_was_written_has_a_gradient() -> None:
+    x, v, one = leaf([1.0, 2.0, 3.0]), leaf([5.0, 6.0, 7.0]), leaf(4.0)
+    up = const([10.0, 20.0, 30.0])
+    (tt.at(x, [0, 0, 2]).set(v) * up).sum().backward()
+    close(x.grad, [0, 20, 0])
+    close(v.grad, [0, 10, 30])
+    (tt.at(x.detach(), [0, 0, 2]).set(one) * up).sum().backward()
+    close(one.grad, 40)
+
+
+def test_multiplying_repeatedly_by_zero() -> None:
+    """Each factor's gradient is the product of the others, zeros among them or not."""
+    x, v = leaf([2.0]), leaf([0.0, 3.0, 5.0])
+    y = tt.at(x, [0, 0, 0]).multiply(v)
+    close(y, [0])
+    y.backward()
+    close(x.grad, [0])
+    close(v.grad, [30, 0, 0])
+
+
+def test_set_does_not_read_what_it_covers() -> None:
+    """NaN and infinity at a position that is overwritten reach neither value nor gradient."""
+    x, v = leaf([np.nan, 1.0, np.inf]), leaf([5.0, 6.0])
+    y = tt.at(x, [0, 2]).set(v)
+    y.backward(const([1.0, 2.0, 3.0]))
+    close(y, [5, 1, 6])
+    close(x.grad, [0, 2, 0])
+    close(v.grad, [1, 3])
+
+
+def test_set_keeps_nothing_for_backward() -> None:
+    x, v = leaf(np.ones((4, 3))), leaf(np.ones(3))
+    for index in (0, [0, 2], (slice(None), [1])):
+        for y in (OPS["index_set"](x, v[:1], index), OPS["index_add_at"](x, v[:1], index)):
+            assert not y.node.saved and not y.node.versions
+
+
+def test_the_result_has_the_dtype_of_x() -> None:
+    x = tt.tensor(np.ones(3, np.float32), requires_grad=True)
+    v = leaf([2.0, 3.0])
+    for name in CHANGES:
+        y = CHANGES[name](x, v, [0, 1])
+        assert y.dtype == np.float32
+        y.sum().backward()
+    assert grad_of(x).dtype == np.float32 and grad_of(v).dtype == np.float64
+    for change in CHANGES.values():
+        y = change(ints([1, 2, 3]), 2, [0, 0])
+        assert y.dtype == np.int64 and not y.requires_grad
+    close(tt.at(ints([1, 2, 3]), [0, 0]).multiply(2), [4, 2, 3])
+    close(tt.at(const([True, False], bool), 1).set(True), [True, True])
+
+
+def test_float16_is_added_up_in_float32() -> None:
+    """One by one in float16, 2048 + 1 is 2048 again."""
+    n = 5000
+    x = tt.tensor(np.zeros(2, np.float16), requires_grad=True)
+    y = tt.at(x, np.zeros(n, int)).add(1.0)
+    assert y.dtype == np.float16
+    close(y, [n, 0])
+    close(tt.scatter_add(x, 0, ints(np.zeros(n)), const(np.ones(n), np.float16)), [n, 0])
+    x[np.zeros(n, int)].sum().backward()
+    close(x.grad, [n, 0])
+    x.grad = None
+    tt.gather(x, 0, ints(np.zeros(n))).sum().backward()
+    close(x.grad, [n, 0])
+
+
+# -- along an axis --------------------------------------------------------------------------------
+def in_step(index: np.ndarray, axis: int) -> Any:
+    """Position by position: (where in index and src, where in x)."""
+    for place in np.ndindex(index.shape):
+        target = list(place)
+        target[axis] = index[place]
+        yield place, tuple(target)
+
+
+AXES = [((3, 4), (3, 2), 1), ((3, 4), (5, 3), 0), ((2, 3, 4), (1, 2, 7), -1), ((5,), (3,), 0)]
+
+
+@pytest.mark.parametrize("shape, count, axis", AXES)
+def test_gather(
+    shape: tuple[int, ...], count: tuple[int, ...], axis: int, rng: np.random.Generator
+) -> None:
+    n = shape[axis]
+    values, index = rng.normal(size=shape), rng.integers(-n, n, size=count)
+    upstream = rng.normal(size=count)
+    expected, gradient = np.empty(count), np.zeros(shape)
+    for place, target in in_step(index, axis):
+        expected[place] = values[target]
+        gradient[target] += upstream[place]
+    x = leaf(values)
+    y = tt.gather(x, axis, ints(index))
+    close(y, expected)
+    y.backward(const(upstream))
+    close(x.grad, gradient)
+
+
+@pytest.mark.parametrize("beyond", [0, 2])
+@pytest.mark.parametrize("shape, count, axis", AXES)
+def test_scatter_and_scatter_add(
+    shape: tuple[int, ...],
+    count: tuple[int, ...],
+    axis: int,
+    beyond: int,
+    rng: np.random.Generator,
+) -> None:
+    """Also with a source that is longer than the index."""
+    n = shape[axis]
+    values, index = rng.normal(size=shape), rng.integers(-n, n, size=count)
+    source = rng.normal(size=[c + beyond for c in count])
+    upstream = rng.normal(size=shape)
+    cut = source[tuple(slice(c) for c in count)]
+    at = np.zeros(count, int)
+    for place, target in in_step(index, axis):
+        at[place] = np.arange(values.size).reshape(shape)[target]
+    for kind, change in (("set", tt.scatter), ("add", tt.scatter_add)):
+        x, src = leaf(values), leaf(source)
+        y = change(x, axis, ints(index), src)
+        out, dx, dv = by_loop(kind, values, cut, at, upstream)
+        close(y, out)
+        y.backward(const(upstream))
+        close(x.grad, dx)
+        whole = np.zeros(source.shape)
+        whole[tuple(slice(c) for c in count)] = dv
+        close(src.grad, whole)
+
+
+def test_scatter_of_a_number() -> None:
+    x = leaf(np.zeros((2, 3)))
+    close(tt.scatter(x, 1, [[0, 0], [2, 1]], 7.0), [[7, 0, 0], [0, 7, 7]])
+    close(tt.scatter_add(x, 1, [[0, 0], [2, 1]], 7.0), [[14, 0, 0], [0, 7, 7]])
+    y = tt.scatter(x, -1, [[0], [2]], 7)
+    y.sum().backward()
+    close(x.grad, [[0, 1, 1], [1, 1, 0]])
+
+
+def test_index_add(rng: np.random.Generator) -> None:
+    values, source = rng.normal(size=(3, 4)), rng.normal(size=(3, 5))
+    index = np.array([3, 0, 3, -1, 1])
+    x, s = leaf(values), leaf(source)
+    y = tt.index_add(x, 1, ints(index), s, alpha=2)
+    expected = values.copy()
+    for i, place in enumerate(index):
+        expected[:, place] += 2 * source[:, i]
+    close(y, expected)
+    upstream = rng.normal(size=(3, 4))
+    y.backward(const(upstream))
+    close(x.grad, upstream)
+    close(s.grad, 2 * upstream[:, index])
+    close(tt.index_add(x, 0, 1, const([[1.0] * 4])), values + np.eye(3)[:, 1:2])
+
+
+def test_index_select(rng: np.random.Generator) -> None:
+    values = rng.normal(size=(3, 4, 2))
+    for axis in (0, 1, -1):
+        x = leaf(values)
+        y = tt.index_select(x, axis, ints([1, 1, -1, 0]))
+        close(y, np.take(values, [1, 1, -1, 0], axis))
+        (y * 3).sum().backward()
+        counts = np.bincount([1, 1, values.shape[axis] - 1, 0], minlength=values.shape[axis])
+        close(x.grad, 3 * np.broadcast_to(np.moveaxis(counts[None, None], -1, axis), values.shape))
+    assert tt.index_select(leaf(values), 1, []).shape == (3, 0, 2)
+    close(tt.index_select(leaf(values), 1, 2), values[:, [2]])
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("indices", [1, [0, 2, 2], [[-1, 1], [0, 0]], []])
+def test_take(axis: int | None, indices: Any, rng: np.random.Generator) -> None:
+    values = rng.normal(size=(3, 4))
+    x = leaf(values)
+    picks = np.array(indices, dtype=np.int64)
+    y = tt.take(x, indices, axis)
+    at = np.take(np.arange(12).reshape(3, 4), picks, axis)
+    close(y, values.reshape(-1)[at])
+    upstream = rng.normal(size=at.shape)
+    y.backward(const(upstream))
+    expected = np.zeros(12)
+    np.add.at(expected, at, upstream)
+    close(x.grad, expected.reshape(3, 4))
+
+
+def test_take_along_axis_broadcasts(rng: np.random.Generator) -> None:
+    """As NumPy's; PyTorch's take_along_dim."""
+    values = rng.normal(size=(3, 1, 4))
+    for shape, axis in (((1, 5, 2), 2), ((3, 5, 1), -1), ((1, 1, 3), 2), ((2, 5, 4), 0)):
+        n = values.shape[axis]
+        index = rng.integers(-n, n, size=shape)
+        x = leaf(values)
+        y = tt.take_along_axis(x, ints(index), axis)
+        close(y, np.take_along_axis(values, index, axis))
+        assert tt.gradcheck(lambda x, i=index, a=axis: tt.take_along_axis(x, ints(i), a), [x])
+    x = leaf(values)
+    y = tt.take_along_axis(x, ints([[3, 3], [0, 11]]), None)
+    close(y, np.take_along_axis(values, np.array([3, 3, 0, 11]), None))
+    y.sum().backward()
+    close(grad_of(x).reshape(-1), [1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1])
+
+
+# -- which positions ------------------------------------------------------------------------------
+def test_nonzero() -> None:
+    values = np.array([[0.0, 1.5, 0.0], [np.nan, -0.0, -2.0]])
+    x = leaf(values)
+    found = tt.nonzero(x)
+    assert isinstance(found, tuple) and all(f.dtype == np.int64 for f in found)
+    for a, b in zip(found, np.nonzero(values), strict=True):
+        close(a, b)
+    picked = x[found]
+    close(picked, [1.5, np.nan, -2])
+    picked.sum().backward()
+    close(x.grad, [[0, 1, 0], [1, 0, 1]])
+    assert [f.shape for f in tt.nonzero(tt.zeros(0, 2))] == [(0,), (0,)]
+    with pytest.raises(ValueError, match="at least one axis"):
+        tt.nonzero(const(1.0))
+
+
+# -- errors ---------------------------------------------------------------------------------------
+def _x() -> tt.Tensor:
+    return leaf(np.zeros((2, 3)))
+
+
+ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], tuple[str, ...]]] = {
+    "gather axis": (lambda: tt.gather(_x(), 2, [[0]]), ValueError, ("gather", "axis", "-2 to 1")),
+    "gather axes": (lambda: tt.gather(_x(), 1, [0]), ValueError, ("gather", "2 axes", "(1,)")),
+    "gather longer": (
+        lambda: tt.gather(_x(), 1, [[0], [0], [0]]),
+        ValueError,
+        ("gather", "(2, 3)", "(3, 1)"),
+    ),
+    "gather range": (lambda: tt.gather(_x(), 1, [[3]]), IndexError, ("gather", "3", "-3 to 2")),
+    "gather floats": (lambda: tt.gather(_x(), 1, [[0.5]]), TypeError, ("gather", "float32")),
+    "gather of a number": (lambda: tt.gather(leaf(1.0), 0, 0), ValueError, ("gather", "()")),
+    "scatter source": (
+        lambda: tt.scatter(_x(), 1, [[0, 1]], const([[1.0]])),
+        ValueError,
+        ("scatter", "src", "(1, 2)", "(1, 1)"),
+    ),
+    "scatter range": (
+        lambda: tt.scatter(_x(), 1, [[-4]], 1.0),
+        IndexError,
+        ("scatter", "-4", "-3 to 2"),
+    ),
+    "scatter_add axes": (
+        lambda: tt.scatter_add(_x(), 1, [[0, 1]], const([1.0, 2.0])),
+        ValueError,
+        ("scatter_add", "src", "(1, 2)", "(2,)"),
+    ),
+    "float into integers": (
+        lambda: tt.scatter(ints([1, 2]), 0, [0], 0.5),
+        TypeError,
+        ("scatter", "float64", "int64", ".astype()"),
+    ),
+    "index_add source": (
+        lambda: tt.index_add(_x(), 1, [0, 1], const(np.zeros((2, 3)))),
+        ValueError,
+        ("index_add", "source", "(2, 2)", "(2, 3)"),
+    ),
+    "index_add index": (
+        lambda: tt.index_add(_x(), 1, [[0]], _x()),
+        ValueError,
+        ("index_add", "one axis", "(1, 1)"),
+    ),
+    "index_select": (
+        lambda: tt.index_select(_x(), 0, [[0]]),
+        ValueError,
+        ("index_select", "one axis", "(1, 1)"),
+    ),
+    "index_select range": (lambda: tt.index_select(_x(), 0, [2]), IndexError, ("2",)),
+    "take range": (lambda: tt.take(_x(), [6]), IndexError, ("6",)),
+    "take floats": (lambda: tt.take(_x(), [0.5]), TypeError, ("take", "float32")),
+    "set shape": (lambda: tt.at(_x(), [0, 1]).set(const([1.0, 2.0])), ValueError, ("(2,)", "3")),
+    "set shape, repeated": (
+        lambda: tt.at(_x(), [0, 0]).set(const([1.0, 2.0])),
+        ValueError,
+        ("index_set", "v", "(2,)", "(2, 3)"),
+    ),
+    "add shape": (
+        lambda: tt.at(_x(), [0, 0]).add(const([1.0, 2.0])),
+        ValueError,
+        ("index_add_at", "v", "(2,)", "(2, 3)"),
+    ),
+    "multiply shape": (
+        lambda: tt.at(_x(), [0, 0]).multiply(const([1.0, 2.0])),
+        ValueError,
+        ("index_multiply", "v", "(2,)", "(2, 3)"),
+    ),
+    "set range": (lambda: tt.at(_x(), [0, 2]).set(1.0), IndexError, ("2",)),
+    "set nothing": (lambda: tt.at(_x(), 0).set(None), TypeError, ("None",)),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name: str, device: Device) -> None:
+    call, kind, words = ERRORS[name]
+    with pytest.raises(kind) as error:
+        call()
+    if name == "set shape" and device.name == "cuda":
+        return  # the words are CuPy's
+    for word in words:
+        assert word in str(error.value), str(error.value)
+
+
+def test_a_later_write_to_the_index_is_noticed() -> None:
+    """An index tensor among the operands is kept, so its version counts."""
+    x, index = leaf([1.0, 2.0, 3.0]), ints([0, 1])
+    y = tt.gather(x, 0, index)
+    index[0] = 2
+    with pytest.raises(RuntimeError, match="gather"):
+        y.sum().backward()
+
+
+def test_repr() -> None:
+    assert repr(tt.at(const([1.0]), 0)).startswith("at(tensor(")
+    assert host(tt.at(np.array([1.0, 2.0]), 0).set(3.0)).tolist() == [3, 2]
