@@ -169,7 +169,7 @@ def test_every_public_name_is_in_them(stubs: ModuleType) -> None:
 
 
 def test_the_parameters_are_those_that_the_ops_have() -> None:
-    """The same names in the same order, with the same defaults, as Python itself reads the files."""
+    """The same names in the same order, with the same defaults, as Python reads the files."""
     first: dict[str, Callable[..., object]] = {}  # of the overloads
 
     def overload(function: Callable[..., object]) -> Callable[..., object]:

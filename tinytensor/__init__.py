@@ -17,6 +17,7 @@ from typing import Any as _Any
 
 if _os.path.islink(__path__[0]):  # an editable installation; see .ci/editable.py
     __path__[0] = _os.path.realpath(__path__[0])  # a file has one path, however it was found
+    __file__ = _os.path.join(__path__[0], "__init__.py")
 
 from . import derivatives, operations
 from . import late as _late
