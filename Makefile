@@ -3,6 +3,7 @@
 # make fuzz     the fuzz targets of tests/fuzz, long             FUZZ=50
 # make lint     ruff, and mypy on an installed copy
 # make docs     write docs/ops.md and docs/architecture.svg from the code
+# make stubs    write the .pyi files, which editors read, from the registry of ops
 # make bench    measure beside other frameworks                    ARGS="gpt-S lstm"  ARGS=--quick
 # make clean    delete the environment, builds and caches
 #
@@ -18,7 +19,7 @@ PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help train test fuzz lint docs bench clean install install-test install-dev
+.PHONY: help train test fuzz lint docs stubs bench clean install install-test install-dev
 
 help:
 	@echo "make train [ARGS=\"--model lstm --data my.txt --steps 500\"]   train a model, show a sample"
@@ -26,6 +27,7 @@ help:
 	@echo "make fuzz  [FUZZ=50]                                         hostile input, fifty times as much"
 	@echo "make lint                                                    ruff, then mypy"
 	@echo "make docs                                                    write the pages made from code"
+	@echo "make stubs                                                   write what editors read of the ops"
 	@echo "make bench [ARGS=\"gpt-S lstm\"]                               measure beside PyTorch, JAX, ..."
 	@echo "make clean                                                   delete $(VENV), builds, caches"
 	@echo
@@ -49,6 +51,9 @@ lint: install-dev
 docs: install
 	@$(PY) -c "from tinytensor.define.catalogue import page; print(page(), end='')" > docs/ops.md
 	@$(PY) docs/architecture.py
+
+stubs: install
+	@$(PY) .ci/stubs.py
 
 # The frameworks to compare with have an environment of their own. PyTorch's CPU build is enough:
 # where pip would take the large CUDA one, name the index that pytorch.org gives for the CPU, as

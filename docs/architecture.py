@@ -20,6 +20,7 @@ FOLDERS = ("tinytensor", "nn", "models", "train")
 def rooms() -> dict[str, Path]:
     """Name of each room -> its folder: those of the engine, and the three folders above it."""
     engine = sorted(p.parent for p in (ROOT / "tinytensor").glob("*/__init__.py"))
+    engine = [p for p in engine if not p.is_symlink()]
     return {p.name: p for p in engine} | {name: ROOT / name for name in FOLDERS[1:]}
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import Generator, no_grad, random
-from ..nn import evaluating
+from ..nn.evaluating import evaluating
 from ..tensor.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -164,8 +164,9 @@ class RNN(_Recurrent):
         y, (h_n,) = self._run(x, None if h_0 is None else (h_0,))
         return y, h_n
 
-    def _layer(self, x: Tensor, state: list[Tensor], *weights: Tensor | None) -> Any:
-        hs = operations.rnn(x, state[0], *weights, nonlinearity=self.nonlinearity)
+    def _layer(self, x: Tensor, state: list[Tensor], *weights: Any) -> Any:
+        w_ih, w_hh, bias = weights
+        hs = operations.rnn(x, state[0], w_ih, w_hh, bias, self.nonlinearity)
         return hs, [hs[-1]]
 
     def extra_repr(self) -> str:

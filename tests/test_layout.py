@@ -166,7 +166,8 @@ def looking_up(source: str, module: str, is_package: bool) -> list[str]:
 
 
 def test_doors_between_the_rooms_of_the_engine_go_one_way() -> None:
-    rooms = {p.name for p in (ROOT / "tinytensor").iterdir() if (p / "__init__.py").is_file()}
+    inside = [p for p in (ROOT / "tinytensor").iterdir() if not p.is_symlink()]
+    rooms = {p.name for p in inside if (p / "__init__.py").is_file()}
     assert rooms == set(ROOMS) - {"late"}
     wrong = {}
     for path in sources("tinytensor"):

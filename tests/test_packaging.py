@@ -1,17 +1,10 @@
 """The package as users get it: wheel, sdist, editable install and plain checkout, each in an
 environment that holds nothing else of tinytensor, used from another folder.
-
-Nothing here needs the network: the build runs with the setuptools that is installed, and the empty
-environment borrows the libraries (NumPy and the rest) of the one that runs the tests.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
-import sysconfig
 import tarfile
 import tomllib
 import zipfile
@@ -20,49 +13,14 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from .installing import FOLDERS, ROOT, build, copy_of_checkout, environment, install, run
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-FOLDERS = ["tinytensor", "nn", "models", "train"]
-SCRIPTS = "Scripts" if os.name == "nt" else "bin"
-
-
-def run(*command: object, cwd: Path, **env: str) -> str:
-    """Run a command without the tests' own PYTHONPATH; its output, or an assertion with both."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        env={**clean, **env},
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def build(kind: str, source: Path, into: Path) -> Path:
-    """Build a "wheel" or "sdist" with the installed setuptools, as pip and build do."""
-    into.mkdir(exist_ok=True)
-    run(
-        sys.executable,
-        "-c",
-        f"from setuptools import build_meta; build_meta.build_{kind}({str(into)!r})",
-        cwd=source,
-    )
-    return next(into.iterdir())
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout, because a build leaves folders behind that spoil the next one."""
-    copy = tmp_path_factory.mktemp("source") / "tinytensor"
-    copy.mkdir()
-    junk = shutil.ignore_patterns("__pycache__", "*.pyc")
-    for folder in [*FOLDERS, "tests"]:
-        shutil.copytree(ROOT / folder, copy / folder, ignore=junk)
-    for name in ["pyproject.toml", "README.md", "LICENSE", "MANIFEST.in", "Makefile"]:
-        shutil.copy(ROOT / name, copy / name)
-    return copy
+    return copy_of_checkout(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +38,7 @@ def expected_files() -> set[str]:
     files = set()
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix == ".py" or path.name == "py.typed":
+            if path.suffix in (".py", ".pyi") or path.name == "py.typed":
                 inner = path.relative_to(ROOT).as_posix()
                 files.add(inner if folder == "tinytensor" else f"tinytensor/{inner}")
     return files
@@ -118,38 +76,12 @@ def test_the_sdist_builds_the_same_wheel(sdist: Path, wheel: Path, tmp_path: Pat
 @pytest.fixture(params=["wheel", "sdist", "editable", "checkout"])
 def python(request: pytest.FixtureRequest, source: Path, tmp_path: Path) -> Path:
     """The interpreter of a fresh environment with tinytensor in it, come by in each way."""
-    home = tmp_path / "env"
-    run(sys.executable, "-m", "venv", "--without-pip", home, cwd=tmp_path)
-    interpreter = home / SCRIPTS / Path(sys.executable).name
-    site = Path(
-        run(
-            interpreter,
-            "-c",
-            "import sysconfig; print(sysconfig.get_path('purelib'))",
-            cwd=tmp_path,
-        ).strip()
-    )
-    # As plain path lines the borrowed folders' own .pth files, and with them an editable
-    # installation of the tests' environment, stay out of it.
-    borrowed = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
-    lines = [*borrowed, *([str(source)] if request.param == "checkout" else [])]
-    (site / "borrowed.pth").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        interpreter,
-        "install",
-        "--no-index",
-        "--no-deps",
-        "--no-build-isolation",
-        "--quiet",
-    ]
+    paths = [source] if request.param == "checkout" else []
+    interpreter = environment(tmp_path / "env", *paths)
     if request.param == "editable":
-        run(*pip, "--editable", source, cwd=tmp_path)
+        install(interpreter, "--editable", source)
     elif request.param != "checkout":
-        run(*pip, "--force-reinstall", request.getfixturevalue(request.param), cwd=tmp_path)
+        install(interpreter, "--force-reinstall", request.getfixturevalue(request.param))
     return interpreter
 
 

@@ -18,6 +18,10 @@ import math as _math
 import os as _os
 from typing import Any as _Any
 
+if _os.path.islink(__path__[0]):  # an editable installation; see .ci/editable.py
+    __path__[0] = _os.path.realpath(__path__[0])  # a file has one path, however it was found
+    __file__ = _os.path.join(__path__[0], "__init__.py")
+
 from . import derivatives, operations
 from . import late as _late
 from .arrays import allocator as _allocator
@@ -25,6 +29,7 @@ from .arrays import cuda, random
 from .arrays.device import Device, default_device, device, set_default_device
 from .arrays.dtypes import NAMES as _DTYPES
 from .arrays.random import Generator, manual_seed
+from .context import checkout as _checkout
 from .define import op as registry
 from .define.catalogue import explain, ops
 from .define.custom import custom_op
@@ -77,6 +82,7 @@ __version__ = "0.1.0"
 _late.arrive()
 _allocator.tune()
 _imports.install()
+_checkout.install(__path__[0])  # noqa: F405
 _operators.document()
 
 _SECOND_NAMES = ("concatenate", "true_divide", "multiply", "subtract", "divide", "bool_")
@@ -121,8 +127,3 @@ def __dir__() -> list[str]:
     """What a user may call."""
     constants = ("inf", "nan", "pi", "e", "newaxis", "__version__", "__doc__")
     return sorted({*__all__, *_DTYPES, *_SECOND_NAMES, *constants, "nn", "models", "train"})
-
-
-# in a source checkout nn/, models/ and train/ stand beside this folder; installed, they are in it
-if not _os.path.isdir(_os.path.join(__path__[0], "nn")):  # noqa: F405
-    __path__.append(_os.path.dirname(__path__[0]))  # noqa: F405

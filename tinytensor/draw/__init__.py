@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..hints.finding import attribute_missing
 from ..hints.other_names import OF_DRAWINGS
@@ -74,9 +74,11 @@ class Drawing:
         too_large = self.limit is not None and self.picture.boxes() > self.limit
         return None if too_large or renderer() is None else self.svg()
 
-    def __getattr__(self, name: str) -> Any:
-        """Only called for a name that does not exist: says what it is called here."""
-        return attribute_missing(self, name, OF_DRAWINGS)
+    if not TYPE_CHECKING:  # which then knows what is missing
+
+        def __getattr__(self, name: str) -> Any:
+            """Only called for a name that does not exist: says what it is called here."""
+            return attribute_missing(self, name, OF_DRAWINGS)
 
     def __repr__(self) -> str:
         boxes, arrows = self.picture.boxes(), sum(1 for _ in self.picture.arrows())

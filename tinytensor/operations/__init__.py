@@ -1,7 +1,8 @@
 """Every op, one small definition each, in families; ``define/op.py`` says how one is written.
 
 A new op goes into a file of its family and into the list in the family's ``__init__``; from there
-it is ``tt.<name>``. What only other ops call is in no list.
+it is ``tt.<name>``, and ``make stubs`` tells editors its signature (the .pyi files here). What only
+other ops call is in no list.
 """
 
 # ruff: noqa: F403, I001  (in reading order: from the simplest to the most fused)

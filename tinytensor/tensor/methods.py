@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import late
@@ -11,9 +12,10 @@ from ..hints.habits import axis_to_repeat
 from .fields import Fields
 
 if TYPE_CHECKING:
-    from .. import operations as ops
-    from ..operations.indexing.reading import getitem
     from .tensor import Tensor
+
+    ops: Any = None  # operations, to which the mixin below is no Tensor yet
+    getitem: Any = None
 else:
     late.needs(
         __name__,
@@ -22,7 +24,7 @@ else:
         Tensor="tensor.tensor.Tensor",
     )
 
-Axis = int | tuple[int, ...] | None
+Axis = int | Sequence[int] | None
 
 
 class Operators(Fields):

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -282,14 +282,16 @@ class Tensor(Operators, Writes, Conversions, NumpyProtocols):
             self._grad = make(self.device.xp.zeros_like(self._grad.data))
             zeroed(self._grad.version)
 
-    def __getattr__(self, name: str) -> Any:
-        """Only called for a name that does not exist: says what it is called here."""
-        if hasattr(type(self), name):  # a property, whose own error is the one to see
-            return object.__getattribute__(self, name)
-        known = [] if name.startswith("_") else [n for n in dir(type(self)) if n[0] != "_"]
-        advice = "" if name in OF_TENSOR or name.rstrip("_") in known else of_function(name)
-        advice = advice or hint(name, OF_TENSOR, known, numpy=True)
-        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{advice}")
+    if not TYPE_CHECKING:  # which then knows what is missing
+
+        def __getattr__(self, name: str) -> Any:
+            """Only called for a name that does not exist: says what it is called here."""
+            if hasattr(type(self), name):  # a property, whose own error is the one to see
+                return object.__getattribute__(self, name)
+            known = [] if name.startswith("_") else [n for n in dir(type(self)) if n[0] != "_"]
+            advice = "" if name in OF_TENSOR or name.rstrip("_") in known else of_function(name)
+            advice = advice or hint(name, OF_TENSOR, known, numpy=True)
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{advice}")
 
 
 def make(array: Any, node: Any = None, kind: type[Tensor] = Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from ...tensor.axes import as_tensor
+from ...tensor.tensor import Tensor
 from .reading import getitem
 from .writing import index_add_at, index_multiply, index_set
 
@@ -31,20 +32,20 @@ class at:
         self.x = as_tensor(x)
         self.index = index
 
-    def get(self) -> Any:
+    def get(self) -> Tensor:
         """``x[index]``."""
         return getitem(self.x, self.index)
 
-    def set(self, v: Any) -> Any:
+    def set(self, v: Any) -> Tensor:
         """``x`` with ``v`` there; see :func:`index_set`. The last value counts where one position
         is named twice."""
         return index_set(self.x, v, self.index)
 
-    def add(self, v: Any) -> Any:
+    def add(self, v: Any) -> Tensor:
         """``x`` with ``v`` added there, once for each time that a position is named."""
         return index_add_at(self.x, v, self.index)
 
-    def multiply(self, v: Any) -> Any:
+    def multiply(self, v: Any) -> Tensor:
         """``x`` multiplied by ``v`` there, once for each time that a position is named."""
         return index_multiply(self.x, v, self.index)
 
