@@ -5,8 +5,12 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import tinytensor as tt
+from tinytensor.draw import NoRenderer
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -29,6 +33,33 @@ def test_links_lead_to_what_is_there(page: Path) -> None:
         assert there.exists(), f"{page.name}: {target}"
         if anchor:
             assert anchor in heading_anchors(there.read_text(encoding="utf-8")), target
+
+
+def blocks(page: Path) -> list[str]:
+    """The Python of a page, from top to bottom. A block with ``@op`` is a part of the engine's."""
+    found = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    return [block for block in found if "@op(" not in block]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda page: page.name)
+def test_what_a_page_shows_runs_and_prints_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From top to bottom; ``print(...)  # 7`` has to print 7."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": page.stem}
+    before = tt.random.state()
+    try:
+        for block in blocks(page):
+            try:
+                exec(compile(block, page.name, "exec"), names)
+            except NoRenderer as error:
+                pytest.skip(f"no Graphviz: {error}")
+            printed = " ".join(capsys.readouterr().out.split())
+            for said in re.findall(r"^print\(.*\)  # (.*)$", block, re.M):
+                assert said in printed, f"{page.name}: {said!r} is not in {printed!r}"
+    finally:
+        tt.random.set_state(before)
 
 
 def test_the_way_of_a_gradient_passes_ten_places_that_are_there() -> None:
