@@ -36,7 +36,7 @@ def sources(folder: str) -> list[Path]:
 
 
 def module_name(path: Path) -> str:
-    """The import name of a file: nn/linear.py is tinytensor.nn.linear."""
+    """The import name of a file: nn/layers.py is tinytensor.nn.layers."""
     folder, *rest = path.relative_to(ROOT).with_suffix("").parts
     if rest[-1] == "__init__":
         rest = rest[:-1]

@@ -25,7 +25,7 @@ Source = ast.FunctionDef | ast.Lambda
 SOURCES = {
     str(path): ast.parse(path.read_text(encoding="utf-8"))
     for path in [
-        *Path(operations.__file__).parent.glob("*.py"),
+        *Path(operations.__file__).parent.rglob("*.py"),
         Path(autograd.__file__),
         Path(pullback.__file__),
         Path(inspect.getfile(Tensor)),
