@@ -6,7 +6,6 @@ in ``nn`` and ``train``. Nothing of this file runs unless a name or an argument 
 
 from __future__ import annotations
 
-import difflib
 import dis
 import functools
 import importlib
@@ -66,6 +65,8 @@ def hint(
         return f"; use x = {in_place.format(bare)}, or x.copy_(...)"
     if numpy and (there := of_numpy(name)):
         return there
+    import difflib  # seldom wanted, and import tinytensor is to be fast
+
     similar = difflib.get_close_matches(name, known, 2, _ALIKE)
     return f"; did you mean {' or '.join(similar)}?" if similar else ""
 

@@ -81,7 +81,7 @@ def set_first(x: tt.Tensor) -> None:
 
 
 CHANGED = (
-    r"'mul'.*shape \(2,\), was saved .* changed in place once, last at .*test_errors\.py:\d+; "
+    r"'mul'.*shape \(2,\), was saved .* changed in place once, last at .*test_remedies\.py:\d+; "
 )
 REMEDIES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     # backward

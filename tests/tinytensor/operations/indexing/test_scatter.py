@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tinytensor as tt
 from tinytensor.arrays.device import Device
-from tinytensor.define.op import OPS
+from tinytensor.operations.indexing.writing import index_add_at, index_set
 
 from ...helpers import close, const, grad_of, host, leaf
 from .indices_drawn import as_given, by_loop, mixed_indices, places, shapes, value_shapes
@@ -139,7 +139,7 @@ def test_set_does_not_read_what_it_covers() -> None:
 def test_set_keeps_nothing_for_backward() -> None:
     x, v = leaf(np.ones((4, 3))), leaf(np.ones(3))
     for index in (0, [0, 2], (slice(None), [1])):
-        for y in (OPS["index_set"](x, v[:1], index), OPS["index_add_at"](x, v[:1], index)):
+        for y in (index_set(x, v[:1], index), index_add_at(x, v[:1], index)):
             assert not y.node.saved and not y.node.versions
 
 
