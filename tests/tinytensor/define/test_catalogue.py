@@ -40,7 +40,7 @@ def test_kinds_and_searching() -> None:
     assert {e.name for e in tt.ops("softmax")} >= {"softmax", "log_softmax", "cross_entropy"}
     assert tt.ops("no such thing") == []
     table = str(tt.ops("log_softmax"))
-    assert "-- probability" in table and "x - ln Σ eˣ;  dx = g - eᵒᵘᵗ Σ g" in table
+    assert "-- activations" in table and "x - ln Σ eˣ;  dx = g - eᵒᵘᵗ Σ g" in table
     assert tt.ops()["exp"].gradient == "dx = g out"
     with pytest.raises(KeyError):
         tt.ops()["no such op"]
