@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tinytensor.draw.render import renderer
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path) -> list[str]:
+    """The Python in a page."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+#: not architecture.md, which quotes the definition of an op that is there already
+WITH_CODE = [page for page in PAGES if blocks(page) and page.name != "architecture.md"]
 
 
 def heading_anchors(text: str) -> set[str]:
@@ -29,6 +43,17 @@ def test_links_lead_to_what_is_there(page: Path) -> None:
         assert there.exists(), f"{page.name}: {target}"
         if anchor:
             assert anchor in heading_anchors(there.read_text(encoding="utf-8")), target
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
+def test_the_code_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+    code = "\n".join(blocks(page))
+    if ".save(" in code and renderer() is None:
+        pytest.skip("no Graphviz here: neither dot nor pygraphviz")
+    where = {**os.environ, "PYTHONPATH": str(ROOT), "TINYTENSOR_DEVICE": "cpu"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=where, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_way_of_a_gradient_passes_ten_places_that_are_there() -> None:

@@ -49,8 +49,9 @@ def draw(
     from ...models import MODELS, build
     from ..memory import check_memory
 
-    if model not in ("gpt", "lstm", "rnn"):
-        raise ConfigError(f"model: expected gpt, lstm or rnn, got {model!r}")
+    if model not in MODELS:
+        *others, last = MODELS
+        raise ConfigError(f"model: expected {', '.join(others)} or {last}, got {model!r}")
     width = n_embd if model == "gpt" else max(n_embd, n_hidden)
     needed = size(n_layer, n_head, width, block_size, vocab_size, batch_size)
     if needed > LARGEST_DRAWING:
