@@ -7,6 +7,9 @@ from typing import Annotated, Optional
 
 import typer
 
+from ... import draw as draw_graph
+from ... import random
+from ...draw import NoRenderer
 from ..config import LARGEST, ConfigError
 from .output import one_line
 from .parsing import path
@@ -43,9 +46,6 @@ def draw(
     values: Annotated[bool, typer.Option(help="Show the numbers in small tensors")] = False,
 ) -> None:
     """Draw the computation graph of a small model's loss."""
-    from ... import draw as draw_graph
-    from ... import random
-    from ...draw import NoRenderer
     from ...models import MODELS, build
     from ..memory import check_memory
 
