@@ -147,7 +147,7 @@ def _stub(name: str, what: Any) -> str:
     """One op, or one function that calls ops."""
     doc = _doc(what)
     if name in OVERLOADS:
-        return "\n".join(
+        return "\n\n".join(
             f"@overload\n{_def(name, parameters.split(', '), result, doc)}"
             for parameters, result in OVERLOADS[name]
         )
@@ -158,7 +158,7 @@ def _stub(name: str, what: Any) -> str:
     pair = [*before, "*", "return_indices: Literal[True]"]
     alone = [*before, "return_indices: Literal[False] = False"]
     return (
-        f"@overload\n{_def(name, alone, 'Tensor', doc)}\n"
+        f"@overload\n{_def(name, alone, 'Tensor', doc)}\n\n"
         f"@overload\n{_def(name, pair, 'tuple[Tensor, Tensor]', doc)}"
     )
 

@@ -12,7 +12,6 @@ _STAYS = "leave it out: ops run as they are called"
 OF_NN = {
     "functional": "tt itself: F.relu(x) is tt.relu(x), F.cross_entropy is tt.cross_entropy",
     "F": "tt itself: F.relu(x) is tt.relu(x), F.cross_entropy is tt.cross_entropy",
-    "parameter": "nn.Parameter",
     "utils": "tt.train.clip_grad_norm, which writes to the gradients as clip_grad_norm_ does",
     "quantization": "",
     "MultiheadAttention": "nn.MultiHeadAttention",

@@ -26,6 +26,7 @@ from . import derivatives, operations
 from . import late as _late
 from .arrays import allocator as _allocator
 from .arrays import cuda, random
+from .arrays import device as _devices
 from .arrays.device import Device, default_device, device, set_default_device
 from .arrays.dtypes import NAMES as _DTYPES
 from .arrays.random import Generator, manual_seed
@@ -79,9 +80,13 @@ from .tensor.tensor import Tensor, tensor
 
 __version__ = "0.1.0"
 
+_OTHER_NAMES = {"autograd": derivatives, "functional": derivatives}  # as PyTorch calls it
+
 _late.arrive()
 _allocator.tune()
-_imports.install()
+_imports.install(
+    {"cuda": cuda, "device": _devices, "random": random, "registry": registry, **_OTHER_NAMES}
+)
 _checkout.install(__path__[0])  # noqa: F405
 _operators.document()
 
@@ -116,8 +121,8 @@ def __getattr__(name: str) -> _Any:
     """``tt.nn``, ``tt.models`` and ``tt.train``: imported on first use; and names of dtypes."""
     if name in ("nn", "models", "train"):
         return _importlib.import_module(f"{__name__}.{name}")
-    if name in ("autograd", "functional"):  # what PyTorch calls it
-        return derivatives
+    if name in _OTHER_NAMES:
+        return _OTHER_NAMES[name]
     if name in _DTYPES:
         return _DTYPES[name]
     return _unknown(name)

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import tinytensor as tt
 from tinytensor import models, nn
 from tinytensor.arrays.device import Device
+from tinytensor.train.config import CHOICES
 
 from ..nn.helpers import DropAll, check_gradients, randomize, values_of
 
@@ -234,12 +236,16 @@ def test_special_fields_are_checked() -> None:
 
 
 def test_build_errors() -> None:
-    with pytest.raises(ValueError, match=r"name: expected one of \['gpt', 'lstm', 'rnn'\]"):
+    with pytest.raises(ValueError, match=re.escape(f"expected one of {sorted(models.MODELS)}")):
         models.build("gru", vocab_size=3)
     with pytest.raises(ValueError, match="n_head: RNNConfig has only .*'n_hidden'"):
         models.build("rnn", vocab_size=3, n_head=2)
     with pytest.raises(ValueError, match="vocab_size: required"):
         models.build("gpt")
+
+
+def test_every_model_can_be_trained() -> None:
+    assert sorted(CHOICES["model"]) == sorted(models.MODELS)
 
 
 def test_default_sizes_are_about_equal() -> None:

@@ -25,7 +25,11 @@ TESTS = Path(__file__).parent.parent
 SECONDS = 60  #: a fault that makes a check run for longer is caught
 
 
-ENGINE_TESTS = ("autograd", "higher_order", "missed_faults")
+ENGINE_TESTS = (
+    "graph/test_autograd.py",
+    "derivatives/test_higher_order.py",
+    "across/test_missed_faults.py",
+)
 
 #: a check's name, and a function that raises where it fails
 Check = tuple[str, Callable[[], Any]]
@@ -157,7 +161,7 @@ def _pytest(tests: list[str]) -> None:
 def of_engine() -> list[Check]:
     """What notices a fault in the engine: ops in which gradients meet, and the engine's tests."""
     ops = (OPS[name] for name in ("mul", "softmax", "layer_norm"))
-    files = [str(TESTS / "tinytensor" / f"test_{name}.py") for name in ENGINE_TESTS]
+    files = [str(TESTS / "tinytensor" / name) for name in ENGINE_TESTS]
     return [*chain.from_iterable(map(own, ops)), _hand(files)]
 
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinytensor.define.op import OPS, Op
-from tinytensor.graph import backward as autograd
-from tinytensor.graph import step as pullback
+from tinytensor.graph import backward, step
 from tinytensor.tensor.tensor import Tensor
 
 from . import rewrite
@@ -135,7 +134,7 @@ UNBROADCASTS: list[tuple[str, Callable[..., Any]]] = [
 
 
 def _in_unbroadcast(op: Op) -> Iterator[Fault]:
-    right = pullback.unbroadcast
+    right = step.unbroadcast
     for what, wrong in UNBROADCASTS:
         seen: list[bool] = []
 
@@ -149,8 +148,8 @@ def _in_unbroadcast(op: Op) -> Iterator[Fault]:
             return result
 
         def plant(changed: Any = changed) -> Callable[[], None]:
-            pullback.unbroadcast = changed
-            return lambda: setattr(pullback, "unbroadcast", right)
+            step.unbroadcast = changed
+            return lambda: setattr(step, "unbroadcast", right)
 
         yield Fault(
             op.name, "un-broadcast", "step.py", "unbroadcast", what, plant,
@@ -164,7 +163,7 @@ ENGINE = "engine"
 
 def in_engine() -> Iterator[Fault]:
     """What several uses of one tensor send back is not added up, or not with the right sign."""
-    for function in (autograd.backward, Tensor.accumulate_grad):
+    for function in (backward.backward, Tensor.accumulate_grad):
         own = function.__code__
         source = rewrite.source_of(own)
         for index, node in enumerate(rewrite.nodes(source)):

@@ -14,8 +14,7 @@ from typing import Any
 
 from tinytensor import operations
 from tinytensor.define.op import Op
-from tinytensor.graph import backward as autograd
-from tinytensor.graph import step as pullback
+from tinytensor.graph import backward, step
 from tinytensor.tensor.tensor import Tensor
 
 Source = ast.FunctionDef | ast.Lambda
@@ -25,9 +24,9 @@ Source = ast.FunctionDef | ast.Lambda
 SOURCES = {
     str(path): ast.parse(path.read_text(encoding="utf-8"))
     for path in [
-        *Path(operations.__file__).parent.glob("*.py"),
-        Path(autograd.__file__),
-        Path(pullback.__file__),
+        *Path(operations.__file__).parent.rglob("*.py"),
+        Path(backward.__file__),
+        Path(step.__file__),
         Path(inspect.getfile(Tensor)),
     ]
 }

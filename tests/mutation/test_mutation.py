@@ -10,7 +10,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor.define import op as registry
-from tinytensor.graph import step as pullback
+from tinytensor.graph import step
 
 from . import checks, rewrite
 from .equivalent import EQUIVALENT
@@ -18,7 +18,7 @@ from .faults import KINDS, faults, rules
 
 
 def _state(op: Any) -> tuple[Any, ...]:
-    return op.joint, op.vjps, pullback.unbroadcast
+    return op.joint, op.vjps, step.unbroadcast
 
 
 @pytest.mark.parametrize("name", ["mul", "sum", "softmax", "matmul", "concat"])

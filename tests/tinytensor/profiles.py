@@ -8,10 +8,10 @@ import pytest
 
 import tinytensor as tt
 from tinytensor.define.op import Op
-from tinytensor.graph import backward as autograd
+from tinytensor.graph import backward
 from tinytensor.profiling import Profile
 
-CALL, PULL_BACK = Op.__call__, autograd.pull_back
+CALL, PULL_BACK = Op.__call__, backward.pull_back
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def nothing_stays_behind() -> Iterator[None]:
     """Every test here leaves the engine as it was: not a wrapper, the functions themselves."""
     yield
     assert Op.__call__ is CALL
-    assert autograd.pull_back is PULL_BACK
+    assert backward.pull_back is PULL_BACK
     loss = tt.exp(tt.tensor([1.0], requires_grad=True)).sum()
     with tt.profile() as p:
         pass

@@ -16,7 +16,7 @@ class ThreadState:
 
     Attributes:
         recording: the ``with`` blocks that switch recording, outermost first; without any, ops on
-            tensors that require gradients record a graph. See :func:`~.grad_mode.is_recording`.
+            tensors that require gradients record a graph. See ``graph/grad_mode.py``.
         anomaly, devices, derivatives: those of detect_anomaly, of devices, and of the functions in
             functional.py. others: of all other context managers.
         offered: a weak reference to the block that a ``with`` is about to enter, see blocks.py.

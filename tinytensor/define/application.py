@@ -119,9 +119,7 @@ class Application:
             if self.asks:
                 result = self.forward(device.xp, *arrays, **settings, recording=recording)
             elif not usual and self.arity == 1 and arrays[0].dtype.itemsize == 1:
-                with np.errstate(
-                    all="ignore"
-                ):  # in float16, and then again in float32: _as_float32
+                with np.errstate(all="ignore"):  # float16 may overflow; then _as_float32
                     result = self.forward(device.xp, *arrays, **settings)
             else:
                 result = self.forward(device.xp, *arrays, **settings)

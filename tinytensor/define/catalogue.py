@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import late
+from ..hints.finding import alike
 from ..tensor.tensor import Tensor, tensor
 from .custom import CUSTOM
 from .op import OPS, Op
@@ -152,10 +153,8 @@ def explanation(op: str | Callable[..., Any]) -> str:
     public = getattr(operations, name, None) if name in vars(operations)["__all__"] else None
     found = CUSTOM.get(name) or OPS.get(name) or (public if isinstance(public, Op) else None)
     if found is None and public is None:
-        import difflib
-
         known = sorted({*OPS, *CUSTOM, *vars(operations)["__all__"]})
-        similar = difflib.get_close_matches(name, known, 3, 0.5)
+        similar = alike(name, known, 3, 0.5)
         hint = f"; did you mean {' or '.join(similar)}?" if similar else ""
         raise ValueError(f"explain: op: there is no op called {name!r}{hint} (tt.ops() lists all)")
     entry = _entry(name, found or public)

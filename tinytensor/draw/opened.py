@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..define.op import OPS
 from ..graph.backward import backward
 from ..graph.grad_mode import enable_grad, no_grad
 from ..graph.node import Node, Seen
+from ..hints.finding import alike
 from ..tensor.tensor import tensor
 from .picture import Picture
 
@@ -60,9 +60,9 @@ def check_names(names: Collection[str] | bool) -> None:
     for name in names:
         if name not in known:
             why = "is a primitive" if name in OPS else "is no op"
-            alike = [k for k in known if len(name) > 2 and name.lower() in k]
-            alike = alike or get_close_matches(name.lower(), known, 2)
-            guess = f" (did you mean {' or '.join(alike)}?)" if alike else ""
+            meant = [k for k in known if len(name) > 2 and name.lower() in k]
+            meant = meant or alike(name.lower(), known, 2, 0.6)
+            guess = f" (did you mean {' or '.join(meant)}?)" if meant else ""
             raise ValueError(
                 f"open: {name!r} {why}{guess}; these can be opened: {', '.join(known)}"
             )

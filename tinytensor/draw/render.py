@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 FORMATS = ("svg", "png", "pdf")
@@ -20,6 +19,8 @@ class NoRenderer(RuntimeError):
 
 def renderer() -> str | None:
     """ "dot", "pygraphviz" or None: what :func:`render` will use."""
+    import shutil  # brings bz2 and lzma along, and import tinytensor is to be fast
+
     if shutil.which("dot") and _has("graphviz"):
         return "dot"
     return "pygraphviz" if _has("pygraphviz") else None

@@ -6,7 +6,6 @@ in ``nn`` and ``train``. Nothing of this file runs unless a name or an argument 
 
 from __future__ import annotations
 
-import difflib
 import dis
 import functools
 import importlib
@@ -66,8 +65,15 @@ def hint(
         return f"; use x = {in_place.format(bare)}, or x.copy_(...)"
     if numpy and (there := of_numpy(name)):
         return there
-    similar = difflib.get_close_matches(name, known, 2, _ALIKE)
+    similar = alike(name, known, 2, _ALIKE)
     return f"; did you mean {' or '.join(similar)}?" if similar else ""
+
+
+def alike(name: str, known: Iterable[str], count: int, least: float) -> list[str]:
+    """The known names that resemble ``name`` most, and by ``least`` at least: ``count`` at most."""
+    import difflib  # seldom wanted, and import tinytensor is to be fast
+
+    return difflib.get_close_matches(name, list(known), count, least)
 
 
 def kind_of(value: Any) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 from .finding import PLACES
@@ -24,10 +26,22 @@ class Advice:
             getattr(sys.modules[package], last)
             advice = f"; it is no module: from {package} import {last}"
         except AttributeError as error:
-            advice = str(error).partition(repr(last))[2]
+            advice = str(error).partition(repr(last))[2] or _in_a_room(last)
         raise ModuleNotFoundError(f"No module named {name!r}{advice}", name=name)
 
 
-def install() -> None:
-    """Let Python ask it when all others have been asked."""
+def _in_a_room(file: str) -> str:
+    """A hint at a file of this name elsewhere in the engine."""
+    found = [m for m in sorted(sys.modules) if m[:11] == "tinytensor." and m.endswith(f".{file}")]
+    return f"; did you mean {' or '.join(found[:2])}?" if found else ""
+
+
+def install(modules: Mapping[str, ModuleType]) -> None:
+    """Let Python ask it when all others have been asked.
+
+    Args:
+        modules: public modules by their short names: ``import tinytensor.random`` works as
+            ``tt.random`` does, wherever the file is.
+    """
+    sys.modules.update({f"tinytensor.{name}": module for name, module in modules.items()})
     sys.meta_path.append(Advice)

@@ -10,6 +10,13 @@ _LOAD = "model.load_state_dict(tt.nn.load_weights(path))"
 
 #: functions of the package
 OF_PACKAGE = {
+    # ops that others are made of: elsewhere they are operators and methods
+    "getitem": "x[index]",
+    "index_set": "tt.at(x, index).set(v)",
+    "index_add_at": "tt.at(x, index).add(v)",
+    "index_multiply": "tt.at(x, index).multiply(v)",
+    "to_device": "x.to(device)",
+    "alias": "x itself, or tt.copy(x)",
     # modules of PyTorch and NumPy
     "F": "tt itself: F.relu(x) is tt.relu(x)",
     "optim": "tt.train.optim, or tt.train.Adam",

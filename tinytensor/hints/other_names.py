@@ -152,7 +152,7 @@ OF_TENSOR = {
 OF_AUTOGRAD = {
     "Function": "tt.custom_op",
     "Variable": "tt.tensor(data, requires_grad=True)",
-    "functional": "tt itself: tt.jacobian, tt.hessian, tt.vjp, tt.jvp, tt.hvp",
+    "backward": "loss.backward()",
     "profiler": "tt.profile",
     "set_detect_anomaly": "tt.detect_anomaly",
 }

@@ -2,10 +2,11 @@
 
 How it costs nothing when off
     There is no question in the code of ops whether somebody measures. Entering a profile puts a
-    timed version in the place of ``Op.__call__`` and of ``autograd.pull_back``, the two doors that
+    timed version in the place of ``Op.__call__`` and of ``backward.pull_back``, the two doors that
     every application and every step of the walk back goes through; leaving the last one, of any
     thread, puts back what was there. Inside, a thread that profiles nothing goes straight through.
-    (The observers in :mod:`thread_state` would not do: they see recorded nodes, and only after.)
+    (The observers of ``context/thread_state.py`` would not do: they see recorded nodes, and only
+    after.)
 
 What is counted where
     An op's time is its own: what runs inside it (the ops that ``create_graph=True`` or a
@@ -25,7 +26,7 @@ from ..context.blocks import Block, Manager
 from ..context.scope import Scope
 from ..context.thread_state import ThreadState, local
 from ..define.op import Op
-from ..graph import backward as autograd
+from ..graph import backward
 from ..graph.node import Node
 from ..tensor.tensor import Tensor
 from .costs import Costs, Entry
@@ -208,10 +209,10 @@ _untimed: dict[str, Any] = {}
 def _put_timers_in(profile: Profile) -> None:
     with _lock:
         if Op.__call__ is not _timed_call:
-            _untimed.update(call=Op.__call__, pull_back=autograd.pull_back)
+            _untimed.update(call=Op.__call__, pull_back=backward.pull_back)
         _profiling.add(id(profile))
         Op.__call__ = _timed_call  # type: ignore[method-assign, assignment]
-        autograd.pull_back = _timed_pull_back
+        backward.pull_back = _timed_pull_back
 
 
 def _take_timers_out(profile: Profile) -> None:
@@ -219,7 +220,7 @@ def _take_timers_out(profile: Profile) -> None:
         _profiling.discard(id(profile))
         if not _profiling and _untimed:
             Op.__call__ = _untimed["call"]  # type: ignore[method-assign]
-            autograd.pull_back = _untimed["pull_back"]
+            backward.pull_back = _untimed["pull_back"]
 
 
 def _wait() -> None:

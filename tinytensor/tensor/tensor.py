@@ -12,9 +12,9 @@ import numpy as np
 
 from ..arrays.convert import as_array
 from ..arrays.device import BY_TYPE, Device, device_of
-from ..graph import backward as autograd
 from ..graph import hooks as _hooks
 from ..graph import inplace
+from ..graph.backward import cotangent, run_backward
 from ..graph.hooks import RemovableHandle
 from ..graph.node import Node
 from ..graph.version import Version, share, walks, zeroed
@@ -205,9 +205,9 @@ class Tensor(Operators, Writes, Conversions, NumpyProtocols):
             RuntimeError: no graph; not a scalar and no ``gradient``; the graph was freed by an
                 earlier backward; a saved array was changed in place.
         """
-        seed = autograd.cotangent(self, gradient, "gradient", create_graph)
+        seed = cotangent(self, gradient, "gradient", create_graph)
         keep = retain_graph or create_graph
-        autograd.run_backward([self], [seed], None, keep, create_graph)
+        run_backward([self], [seed], None, keep, create_graph)
 
     def accumulate_grad(self, g: Any, owned: bool, graph: bool, walk: int) -> None:
         """Add ``g`` to ``grad``: a raw array, ``owned`` if nobody else holds it, or a Tensor for a

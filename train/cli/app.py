@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ... import early_interrupt
+from ... import __version__, early_interrupt
 from ..config import ConfigError
 from ..signals import Interrupted
 from .compare import compare
@@ -120,8 +120,6 @@ def run_guarded(args: list[str]) -> int:
 def version(value: bool) -> None:
     """Print the version and leave, for ``--version``."""
     if value:
-        from ... import __version__
-
         print(f"tinytensor {__version__}")
         raise typer.Exit()
 

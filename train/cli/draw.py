@@ -7,6 +7,9 @@ from typing import Annotated, Optional
 
 import typer
 
+from ... import draw as draw_graph
+from ... import random
+from ...draw import NoRenderer
 from ..config import LARGEST, ConfigError
 from .output import one_line
 from .parsing import path
@@ -43,14 +46,12 @@ def draw(
     values: Annotated[bool, typer.Option(help="Show the numbers in small tensors")] = False,
 ) -> None:
     """Draw the computation graph of a small model's loss."""
-    from ... import draw as draw_graph
-    from ... import random
-    from ...draw import NoRenderer
     from ...models import MODELS, build
     from ..memory import check_memory
 
-    if model not in ("gpt", "lstm", "rnn"):
-        raise ConfigError(f"model: expected gpt, lstm or rnn, got {model!r}")
+    if model not in MODELS:
+        *others, last = MODELS
+        raise ConfigError(f"model: expected {', '.join(others)} or {last}, got {model!r}")
     width = n_embd if model == "gpt" else max(n_embd, n_hidden)
     needed = size(n_layer, n_head, width, block_size, vocab_size, batch_size)
     if needed > LARGEST_DRAWING:

@@ -12,6 +12,7 @@ import typer
 from threadpoolctl import threadpool_info
 
 from ... import __version__, cuda
+from ...draw.render import renderer
 from ..config import text_name
 from ..restore import restore
 from .output import one_line
@@ -49,7 +50,6 @@ def environment_facts() -> dict[str, str]:
     for name in ("scipy", "safetensors", "rich", "typer", "matplotlib", "graphviz"):
         facts[name] = of(name)
     facts["CUDA"] = cuda.why_not() or "available"
-    from ...draw.render import renderer
 
     facts["pictures"] = str(renderer() or "no Graphviz: .gv text only")
     return facts

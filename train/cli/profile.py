@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from ... import __version__
 from ...profiling import Cost, Entry, Profile
 from ...profiling import profile as new_profile
 from ...profiling.report import COLUMNS, meaning, milliseconds, percent, rows, speed, summary
@@ -58,7 +59,6 @@ class StepProfile:
         """Everything as plain values, fit for JSON; the profile's are of all steps together."""
         import numpy as np
 
-        from ... import __version__
         from .info import blas
 
         config = self.config.to_dict()

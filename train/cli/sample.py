@@ -8,6 +8,8 @@ from typing import Annotated, Optional
 
 import typer
 
+from ... import Generator
+from ... import device as find
 from ..config import LARGEST, SEEDS, ConfigError
 from .output import as_shown
 from .parsing import path
@@ -48,7 +50,6 @@ def sample(
 
     A terminal gets control characters as visible escapes, a file or a pipe the text as it is.
     """
-    from ... import Generator
     from ..checkpoint import latest
     from ..data import DataError
     from ..sample import load_model, stream_text
@@ -77,7 +78,6 @@ def sample(
 
 def check_device(device: str) -> None:
     """Refuse a device that is not there, in a ConfigError."""
-    from ... import device as find
 
     try:
         find(device)

@@ -1,4 +1,5 @@
-"""A reader for the DOT text that tinytensor.draw writes, for the tests of the pictures.
+"""A reader for the DOT text that tinytensor.draw writes, for the tests of the pictures; and what
+they draw.
 
 It knows just what is needed: a node, an arrow or a frame a line, attributes that are HTML-like,
 quoted or bare. Whatever it does not understand is an error, so a name that breaks out of its label
@@ -10,6 +11,12 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass, field
+from typing import Any
+
+import tinytensor as tt
+
+#: names that break out of a label that is not written with care
+AWKWARD = ['w"1', "a::b", "{x|y}", "<b>", "back\\", "line1\nline2", "out: (3, 4) float32"]
 
 ATTRIBUTE = re.compile(r'(\w+)=(<(?:[^<>]|<[^<>]*>)*>|"(?:[^"\\]|\\.)*"|[-\w.]+)(?:, |$)')
 NODE = re.compile(r"(n\d+) \[(.*)\];")
@@ -113,3 +120,28 @@ def parse(source: str) -> Graph:
     for start, stop, _ in graph.arrows:
         assert start in graph.nodes and stop in graph.nodes
     return graph
+
+
+def drawn(tensor: object, **how: Any) -> Graph:
+    """The picture of a tensor, read."""
+    return parse(tt.draw(tensor, **how).source)
+
+
+def leaf(data: object, name: str | None = None) -> tt.Tensor:
+    """A tensor that gradients are wanted for."""
+    return tt.tensor(data, requires_grad=True, name=name)
+
+
+def texts_of(tensor: object, word: str, **how: Any) -> list[str]:
+    """The texts in a tensor's picture that begin with a word."""
+    return [text for text in drawn(tensor, **how).texts() if text.startswith(word)]
+
+
+def neuron() -> tuple[tt.Tensor, dict[str, tt.Tensor]]:
+    """micrograd's picture: (x1 w1 + x2 w2 + b).tanh(), differentiated."""
+    start = {"x1": 2.0, "w1": -3.0, "x2": 0.0, "w2": 1.0, "b": 6.881373587019543}
+    leaves = {name: leaf(value, name) for name, value in start.items()}
+    x1, w1, x2, w2, b = leaves.values()
+    out = (x1 * w1 + x2 * w2 + b).tanh()
+    out.backward()
+    return out, leaves

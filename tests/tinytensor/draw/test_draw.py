@@ -1,4 +1,4 @@
-"""Pictures of graphs: what is in them, what they are called, and how expressions and errors look.
+"""Pictures of graphs: what is in them, and how expressions and errors look.
 
 Folding and models are in test_draw_models.py, renderers in test_draw_render.py.
 """
@@ -13,35 +13,11 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import tinytensor as tt
 from tinytensor.arrays.device import Device
-from tinytensor.draw.dot import brief
 
-from .dotgraph import Graph, parse, plain
-
-AWKWARD = ['w"1', "a::b", "{x|y}", "<b>", "back\\", "line1\nline2", "out: (3, 4) float32"]
-
-
-def leaf(data: object, name: str | None = None) -> tt.Tensor:
-    return tt.tensor(data, requires_grad=True, name=name)
-
-
-def drawn(tensor: object, **how: object) -> Graph:
-    return parse(tt.draw(tensor, **how).source)
-
-
-def neuron() -> tuple[tt.Tensor, dict[str, tt.Tensor]]:
-    """micrograd's picture: (x1 w1 + x2 w2 + b).tanh(), differentiated."""
-    start = {"x1": 2.0, "w1": -3.0, "x2": 0.0, "w2": 1.0, "b": 6.881373587019543}
-    leaves = {name: leaf(value, name) for name, value in start.items()}
-    x1, w1, x2, w2, b = leaves.values()
-    out = (x1 * w1 + x2 * w2 + b).tanh()
-    out.backward()
-    return out, leaves
-
+from .dotgraph import drawn, leaf, neuron, parse, plain
 
 # ---- small expressions ---------------------------------------------------------------------------
 
@@ -228,52 +204,6 @@ def test_leaves_that_require_gradients_have_the_colour_of_parameters() -> None:
     graph = drawn(layer(leaf([[1.0]], "w") * tt.tensor([[1.0]], name="c")), depth=9)
     colours = {n: graph.find(n).attributes["fillcolor"] for n in ("w", "weight", "c")}
     assert colours["w"] == colours["weight"] != colours["c"]
-
-
-# ---- names ---------------------------------------------------------------------------------------
-
-
-def shown_as(name: str) -> str:
-    """What the picture makes of a name: tabs are spaces, what cannot be printed a question mark."""
-    name = name.replace("\t", " ")
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in name)
-
-
-@pytest.mark.parametrize("name", AWKWARD)
-def test_awkward_names_stay_inside_their_labels(name: str) -> None:
-    plain = drawn(leaf(1.0, "x") * leaf(2.0, "y"))
-    product = leaf(1.0, name) * leaf(2.0, name)
-    product.name = name
-    graph = drawn(product)
-    assert len(graph.nodes) == len(plain.nodes) == 4
-    assert len(graph.arrows) == len(plain.arrows) == 3
-    assert sum(text.startswith(name) for text in graph.texts()) == 3
-
-
-@given(st.text())
-def test_any_name_is_shown_and_changes_nothing_else(name: str) -> None:
-    graph = drawn(leaf(1.0, name).exp())
-    assert len(graph.nodes) == 3
-    first = next(iter(graph.nodes.values()))
-    expected = shown_as(brief(name))
-    assert first.text == f"{expected} () float32 data 1.0".strip(" ")
-
-
-def test_a_very_long_name_is_shortened_in_the_box_alone() -> None:
-    graph = drawn(leaf(1.0, "a" * 200 + "b" * 200))
-    (node,) = graph.nodes.values()
-    assert node.text == "a" * 29 + "…" + "b" * 30 + " () float32 data 1.0"
-    assert "a" * 200 + "b" * 200 in node.attributes["tooltip"]
-
-
-def test_a_name_is_text() -> None:
-    x = leaf(1.0, "x")
-    with pytest.raises(TypeError, match="name: expected a str or None, got int"):
-        x.name = 3  # type: ignore[assignment]
-    assert x.name == "x"
-    for make in (lambda: tt.tensor(1.0, name=3), lambda: tt.ones(2, name=3)):
-        with pytest.raises(TypeError, match="name: expected a str or None, got int"):
-            make()
 
 
 # ---- memory, depth, arguments --------------------------------------------------------------------

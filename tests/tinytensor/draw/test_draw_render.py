@@ -17,7 +17,7 @@ import tinytensor as tt
 from tinytensor import models
 from tinytensor.draw import NoRenderer
 
-from .test_draw import AWKWARD, leaf, neuron
+from .dotgraph import AWKWARD, leaf, neuron
 
 HAS_DOT = shutil.which("dot") is not None
 HAS_PYGRAPHVIZ = importlib.util.find_spec("pygraphviz") is not None

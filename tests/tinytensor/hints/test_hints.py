@@ -117,6 +117,9 @@ TRIED: dict[str, tuple[Callable[[tt.Tensor], Any], type[Exception], str]] = {
     "indices of one": (lambda x: x.max(0).indices, AttributeError, r"use x\.argmax\(axis\)"),
     "x.char": (lambda x: x.char(), AttributeError, r"use x\.astype\('int8'\)"),
     "tt.unsqueeze": (lambda x: tt.unsqueeze(x, 0), AttributeError, r"use tt\.expand_dims"),
+    "tt.getitem": (lambda x: tt.getitem(x, 0), AttributeError, r"use x\[index\]$"),
+    "tt.index_set": (lambda x: tt.index_set(x, 0, x), AttributeError, r"use tt\.at\(x, index\)"),
+    "autograd.backward": (lambda x: tt.autograd.backward(x), AttributeError, r"use loss\.backward"),
     "flatten(start_dim=)": (lambda x: x.flatten(start_dim=0), TypeError, "use start$"),
 }  # fmt: skip
 NET = nn.Linear(2, 2)
@@ -159,6 +162,8 @@ MODULES = {
     "import tinytensor.relu": "; it is no module: from tinytensor import relu$",
     "import tinytensor.nothing_like_it": "'tinytensor.nothing_like_it'$",
     "import tinytensor.nn.nothing_like_it": "'tinytensor.nn.nothing_like_it'$",
+    "from tinytensor.creation import zeros": r"; did you mean tinytensor\.tensor\.creation\?$",
+    "import tinytensor.grad_mode": r"; did you mean tinytensor\.graph\.grad_mode\?$",
 }
 
 
@@ -170,6 +175,27 @@ def test_importing_a_module_says_what_it_is_called_here(line: str) -> None:
     assert importlib.util.find_spec(error.value.name) is None  # which only asks
     with pytest.raises(ModuleNotFoundError, match="^No module named 'nothing_like_it'$"):
         importlib.import_module("nothing_like_it")
+
+
+SHORT = {
+    "import tinytensor.random as there": tt.random,
+    "import tinytensor.cuda as there": tt.cuda,
+    "import tinytensor.autograd as there": tt.autograd,
+    "import tinytensor.functional as there": tt.functional,
+    "import tinytensor.registry as there": tt.registry,
+    "from tinytensor.random import Generator as there": tt.Generator,
+    "from tinytensor.device import Device as there": tt.Device,
+    "from tinytensor.functional import vjp as there": tt.functional.vjp,
+    "from tinytensor.registry import OPS as there": tt.registry.OPS,
+    "from tinytensor.tensor import Tensor as there": tt.Tensor,
+}
+
+
+@pytest.mark.parametrize("line", SHORT)
+def test_public_modules_are_imported_by_their_short_names(line: str) -> None:
+    names: dict[str, Any] = {}
+    exec(line, names)
+    assert names["there"] is SHORT[line]
 
 
 def test_what_is_not_there_can_be_asked_for() -> None:

@@ -13,7 +13,7 @@ import tinytensor as tt
 from tinytensor.arrays.device import BY_TYPE, CPU, Device
 from tinytensor.define.custom import CUSTOM
 from tinytensor.define.op import Op
-from tinytensor.graph import backward as autograd
+from tinytensor.graph import backward
 from tinytensor.profiling import Product, Profile
 
 from ..profiles import (  # noqa: F401
@@ -120,7 +120,7 @@ def test_an_exception_inside_leaves_nothing_behind() -> None:
             y.backward()
         tt.exp(x)
     assert calls(p)["exp"] == (1, 0)
-    assert autograd.pull_back is PULL_BACK
+    assert backward.pull_back is PULL_BACK
     check_sums(p)
 
 

@@ -1,4 +1,4 @@
-"""Losses."""
+"""Losses: how far predictions are from what they should be."""
 
 from ...define.listing import publish
 from .cross_entropy import (

@@ -1,5 +1,5 @@
 # Written by .ci/stubs.py from the registry of ops: run `make stubs`, don't edit.
-"""Losses."""
+"""Losses: how far predictions are from what they should be."""
 
 from ...define.operand import Operand
 from ...tensor.tensor import Tensor

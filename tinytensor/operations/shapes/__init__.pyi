@@ -130,6 +130,7 @@ def dsplit(x: Operand, indices_or_sections: Sizes) -> tuple[Tensor, ...]:
 @overload
 def atleast_1d(x: Operand, /) -> Tensor:
     """``x`` itself, a number as a vector of one element; of several arguments a tuple."""
+
 @overload
 def atleast_1d(*xs: Operand) -> tuple[Tensor, ...]:
     """``x`` itself, a number as a vector of one element; of several arguments a tuple."""
@@ -137,6 +138,7 @@ def atleast_1d(*xs: Operand) -> tuple[Tensor, ...]:
 @overload
 def atleast_2d(x: Operand, /) -> Tensor:
     """``x`` itself, a vector (n,) as one row (1, n), a number as (1, 1); of several a tuple."""
+
 @overload
 def atleast_2d(*xs: Operand) -> tuple[Tensor, ...]:
     """``x`` itself, a vector (n,) as one row (1, n), a number as (1, 1); of several a tuple."""
@@ -145,6 +147,7 @@ def atleast_2d(*xs: Operand) -> tuple[Tensor, ...]:
 def atleast_3d(x: Operand, /) -> Tensor:
     """``x`` itself, a matrix (m, n) as (m, n, 1), a vector (n,) as (1, n, 1), a number as (1, 1,
     1); of several arguments a tuple."""
+
 @overload
 def atleast_3d(*xs: Operand) -> tuple[Tensor, ...]:
     """``x`` itself, a matrix (m, n) as (m, n, 1), a vector (n,) as (1, n, 1), a number as (1, 1,

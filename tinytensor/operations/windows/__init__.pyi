@@ -108,6 +108,7 @@ def max_pool1d(
 ) -> Tensor:
     """The largest element of each window along the last axis: :func:`max_pool2d` without the
     height, for x (N, C, length) or (C, length)."""
+
 @overload
 def max_pool1d(
     x: Operand,
@@ -133,6 +134,7 @@ def max_pool2d(
     return_indices: Literal[False] = False,
 ) -> Tensor:
     """The largest element of each window."""
+
 @overload
 def max_pool2d(
     x: Operand,
@@ -158,6 +160,7 @@ def max_pool3d(
 ) -> Tensor:
     """The largest element of each window of volumes: :func:`max_pool2d` with a depth in front of
     the height, for x (N, C, depth, height, width) or (C, depth, height, width)."""
+
 @overload
 def max_pool3d(
     x: Operand,
@@ -214,6 +217,7 @@ def adaptive_max_pool1d(
 ) -> Tensor:
     """The largest of each of ``output_size`` windows along the last axis: see
     :func:`adaptive_max_pool2d`; x is (N, C, length) or (C, length)."""
+
 @overload
 def adaptive_max_pool1d(
     x: Operand,
@@ -231,6 +235,7 @@ def adaptive_max_pool2d(
     return_indices: Literal[False] = False,
 ) -> Tensor:
     """The largest element of each of ``output_size`` windows that cover ``x`` evenly."""
+
 @overload
 def adaptive_max_pool2d(
     x: Operand,
@@ -248,6 +253,7 @@ def adaptive_max_pool3d(
 ) -> Tensor:
     """The largest of each of ``output_size`` windows of volumes: see :func:`adaptive_max_pool2d`; x
     is (N, C, depth, height, width) or (C, depth, height, width)."""
+
 @overload
 def adaptive_max_pool3d(
     x: Operand,

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for indices of every kind, and what NumPy makes of them."""
+"""Indices of every kind, drawn by Hypothesis; what NumPy makes of them; changes there by loops."""
 
 from __future__ import annotations
 
@@ -88,3 +88,27 @@ def value_shapes(draw: st.DrawFn, place: tuple[int, ...]) -> tuple[int, ...]:
     shape = tuple(draw(st.sampled_from([n, n, n, 1])) for n in place)
     shape = shape[draw(st.integers(0, len(shape))) :]
     return (1,) * draw(st.sampled_from([0, 0, 1])) + shape
+
+
+def by_loop(
+    kind: str, x: np.ndarray, v: np.ndarray, at: np.ndarray, g: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Value, gradient of x and gradient of v (one number for each position written), one position
+    after the other in C order."""
+    out, dx, dv = x.copy().reshape(-1), g.copy().reshape(-1), np.zeros(v.size)
+    where, values, up = at.reshape(-1), v.reshape(-1), g.reshape(-1)
+    for p in set(where.tolist()):
+        (writers,) = np.nonzero(where == p)
+        if kind == "add":
+            out[p] += values[writers].sum()
+            dv[writers] = up[p]
+        elif kind == "set":
+            out[p] = values[writers[-1]]
+            dx[p] = 0
+            dv[writers[-1]] = up[p]
+        else:
+            for w in writers:
+                dv[w] = up[p] * out[p] * np.prod(values[writers[writers != w]])
+            dx[p] *= np.prod(values[writers])
+            out[p] *= np.prod(values[writers])
+    return out.reshape(x.shape), dx.reshape(x.shape), dv.reshape(v.shape)
