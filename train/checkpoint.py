@@ -2,7 +2,7 @@
 
 A checkpoint is a single safetensors file: weights, optimiser state and losses as arrays, and all
 the rest (settings, step, generator states, vocabulary) as JSON in its metadata. Being one file it
-can be replaced in one atomic step (see ``files.py``): a kill, a full disk or a power cut at any
+can be replaced in one atomic step (``system/files.py``): a kill, a full disk or a power cut at any
 moment leaves the last good one. Nothing in it can run code; a file from elsewhere is checked before
 anything is changed. A checksum over all of the file tells a damaged one; it does not tell who wrote
 it.
@@ -41,10 +41,10 @@ from ..nn.tensor_file import (
     read_arrays,
     read_header,
 )
-from . import files
-from .files import write_atomically
-from .memory import machine_memory, readable
-from .paths import given_path
+from .given.paths import given_path
+from .run.memory import machine_memory, readable
+from .system import files
+from .system.files import write_atomically
 
 NAME = "checkpoint.safetensors"
 FORMAT = "tinytensor-checkpoint-2"

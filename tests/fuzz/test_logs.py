@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinytensor.train.history import LOG, Log
+from tinytensor.train.results.history import LOG, Log
 
 from .budget import budget
 

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from ... import early_interrupt
 from ..config import ConfigError
-from ..signals import Interrupted
+from ..system.signals import Interrupted
 from .compare import compare
 from .draw import draw
 from .export import export
@@ -95,8 +95,8 @@ def run_guarded(args: list[str]) -> int:
     try:
         from ..checkpoint import CheckpointError, SaveError
         from ..data import DataError
-        from ..parallel import WorkerError
-        from ..step import TrainingError
+        from ..parallel.data_parallel import WorkerError
+        from ..run.step import TrainingError
 
         early_interrupt.end()
         return app(args=args, prog_name="tinytensor", standalone_mode=False) or 0

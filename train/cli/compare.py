@@ -32,8 +32,8 @@ def compare(
 ) -> None:
     """Show runs side by side: losses, speed, the settings that differ, all curves in a plot."""
     from ..checkpoint import CheckpointError
-    from ..compare import Run, facts, find, read, warnings
-    from ..plot import Curve, plot_runs
+    from ..results.compare import Run, facts, find, read, warnings
+    from ..results.plot import Curve, plot_runs
 
     files: dict[Path, bool] = {}  # whether it was named itself, and not found in a folder
     for place in map(Path, runs or ["runs"]):

@@ -47,7 +47,7 @@ def draw(
     from ... import random
     from ...draw import NoRenderer
     from ...models import MODELS, build
-    from ..memory import check_memory
+    from ..run.memory import check_memory
 
     if model not in ("gpt", "lstm", "rnn"):
         raise ConfigError(f"model: expected gpt, lstm or rnn, got {model!r}")

@@ -38,7 +38,7 @@ def export(
 ) -> None:
     """Write a trained model for nanoGPT, Hugging Face's transformers or PyTorch."""
     from ..checkpoint import latest
-    from ..export import export as write
+    from ..results.export import export as write
 
     files = write(latest() if checkpoint is None else checkpoint, format, out, overwrite)
     folder = files[0].parent

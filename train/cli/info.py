@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info
 
 from ... import __version__, cuda
 from ..config import text_name
-from ..restore import restore
+from ..results.restore import restore
 from .output import one_line
 from .parsing import path
 

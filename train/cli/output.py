@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from ..terminal import as_shown, is_terminal, one_line, printable
+from ..system.terminal import as_shown, is_terminal, one_line, printable
 
 __all__ = ["Output", "as_shown", "guarded", "hold_descriptors", "is_terminal", "one_line",
            "printable"]  # fmt: skip

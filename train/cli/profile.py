@@ -22,7 +22,7 @@ from .tables import Table, show
 from .waiting import Waiting
 
 if TYPE_CHECKING:
-    from ..trainer import Trainer
+    from ..run.trainer import Trainer
 
 PHASES = ("batch", "forward", "backward", "clip", "optimiser")
 #: the settings of a run that change what a step costs
@@ -85,7 +85,7 @@ def measure(config: TrainConfig, steps: int = 20, text: str | None = None) -> St
     Raises:
         DataError, ConfigError: as for a run.
     """
-    from ..trainer import Trainer
+    from ..run.trainer import Trainer
 
     if steps < 1:
         raise ConfigError(f"steps: expected at least 1, got {steps}")
@@ -117,7 +117,7 @@ def run_step(trainer: Trainer, profile: Profile | None = None) -> None:
     """The work of ``Trainer.train_step``, without log and history, in phases for a profile."""
     from contextlib import nullcontext
 
-    from ..clip import clip_grad_norm
+    from ..optim.clip import clip_grad_norm
 
     def phase(name: str) -> AbstractContextManager[None]:
         return nullcontext() if profile is None else profile.phase(name)

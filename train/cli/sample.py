@@ -51,7 +51,7 @@ def sample(
     from ... import Generator
     from ..checkpoint import latest
     from ..data import DataError
-    from ..sample import load_model, stream_text
+    from ..results.sample import load_model, stream_text
 
     check_device(device)
     model, tokenizer = load_model(latest() if checkpoint is None else checkpoint)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from ..config import ConfigError, TrainConfig, check_value
-from ..toml_file import load_toml
+from ..config.toml_file import load_toml
 from .flags import with_settings
 from .messages import command
 from .output import as_shown, one_line
@@ -18,8 +18,8 @@ from .parsing import path
 from .waiting import Waiting
 
 if TYPE_CHECKING:
-    from ..folder import RunFolder
-    from ..trainer import Trainer
+    from ..run.folder import RunFolder
+    from ..run.trainer import Trainer
 
 
 @with_settings
@@ -42,10 +42,10 @@ def train(
 ) -> int:
     """Train a model on a text; ends with validation loss, a sample, checkpoint and loss curve."""
     from ..checkpoint import SaveError, latest, locate
-    from ..folder import RunFolder
-    from ..progress import make_report
-    from ..signals import Stop
-    from ..trainer import Trainer
+    from ..run.folder import RunFolder
+    from ..run.trainer import Trainer
+    from ..system.signals import Stop
+    from .progress import make_report
 
     given = load_toml(config) if config is not None else {}
     given |= {name: value for name, value in settings.items() if value not in (None, [])}
@@ -103,7 +103,7 @@ def say_what_differs(trainer: Trainer) -> None:
 
 def show_results(trainer: Trainer) -> None:
     """A sample and the validation loss of the model as it is now."""
-    from ..progress import part_read
+    from .progress import part_read
 
     with Waiting("writing a sample", sys.stdout):
         text = trainer.sample()
@@ -119,7 +119,7 @@ def run_folder(config: TrainConfig, overwrite: bool) -> Iterator[RunFolder]:
     Raises:
         ConfigError: the one asked for is no folder, is in use, or has a checkpoint.
     """
-    from ..folder import RunFolder
+    from ..run.folder import RunFolder
 
     if config.out is None:
         place = RunFolder.choose(config.model)
