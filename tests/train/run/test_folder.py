@@ -268,7 +268,7 @@ def test_the_last_checkpoint_is_tried_longer_and_then_an_error(
 
 FULL = """
 import os, resource, sys
-from tinytensor.train import folder
+from tinytensor.train.run import folder
 from tinytensor.train.cli import run
 folder.LAST_TRIES = (0.01,)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))

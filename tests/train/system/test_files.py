@@ -128,7 +128,7 @@ def test_leftovers_are_removed_and_nothing_else(tmp_path: Path) -> None:
 
 FULL = """
 import sys, pathlib, resource
-from tinytensor.train import files
+from tinytensor.train.system import files
 files.PATIENCE = (0.01,)
 if sys.argv[2] == "limit":
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
