@@ -42,9 +42,10 @@ from ..nn.tensor_file import (
     read_header,
 )
 from .given.paths import given_path
-from .run.memory import machine_memory, readable
+from .given.words import cause, readable
 from .system import files
 from .system.files import write_atomically
+from .system.memory import machine_memory
 
 NAME = "checkpoint.safetensors"
 FORMAT = "tinytensor-checkpoint-2"
@@ -115,7 +116,7 @@ def save(path: str | Path, checkpoint: Checkpoint, patience: Sequence[float] | N
         write_atomically(path, lambda file: file.write(content), patience)
     except OSError as error:
         raise SaveError(
-            f"checkpoint: cannot write {path}: {error.strerror or error}; "
+            f"checkpoint: cannot write {path}: {cause(error)}; "
             "the last good one, if any, is untouched"
         ) from error
     return path
@@ -135,9 +136,7 @@ def load(path: str | Path) -> Checkpoint:
             digest = hashlib.sha256(_blanked(path, header))
             arrays = read_arrays(file, header, digest.update)
     except OSError as error:
-        raise CheckpointError(
-            f"checkpoint: cannot read {path}: {error.strerror or error}"
-        ) from None
+        raise CheckpointError(f"checkpoint: cannot read {path}: {cause(error)}") from None
     except FormatError as error:
         raise CheckpointError(
             f"checkpoint: {path} is truncated, damaged or not a safetensors file ({error})"
@@ -209,9 +208,7 @@ def locate(path: str | Path) -> Path:
             return file
         there = file.exists()
     except OSError as error:  # a name that is too long, a folder that may not be read
-        raise CheckpointError(
-            f"checkpoint: cannot read {path}: {error.strerror or error}"
-        ) from None
+        raise CheckpointError(f"checkpoint: cannot read {path}: {cause(error)}") from None
     kind = ": what is there is no regular file" if there else ""
     raise CheckpointError(f"checkpoint: there is none at {file}{kind}")
 

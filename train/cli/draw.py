@@ -7,8 +7,14 @@ from typing import Annotated, Optional
 
 import typer
 
+from ... import draw as draw_graph
+from ... import random
+from ...draw import NoRenderer
+from ...models import MODELS, build
 from ..config import LARGEST, ConfigError
-from .output import one_line
+from ..given.words import cause
+from ..run.memory import check_memory
+from ..system.terminal import one_line
 from .parsing import path
 
 #: more can't be read, and takes its time to draw
@@ -43,12 +49,6 @@ def draw(
     values: Annotated[bool, typer.Option(help="Show the numbers in small tensors")] = False,
 ) -> None:
     """Draw the computation graph of a small model's loss."""
-    from ... import draw as draw_graph
-    from ... import random
-    from ...draw import NoRenderer
-    from ...models import MODELS, build
-    from ..run.memory import check_memory
-
     if model not in ("gpt", "lstm", "rnn"):
         raise ConfigError(f"model: expected gpt, lstm or rnn, got {model!r}")
     width = n_embd if model == "gpt" else max(n_embd, n_hidden)
@@ -76,7 +76,7 @@ def draw(
         reason = str(error)
         raise ConfigError(f"out: {reason[6:]}" if reason.startswith("path: ") else reason) from None
     except OSError as error:
-        raise ConfigError(f"out: cannot write {file}: {error.strerror or error}") from None
+        raise ConfigError(f"out: cannot write {file}: {cause(error)}") from None
     print(one_line(file))
 
 

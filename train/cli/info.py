@@ -12,9 +12,11 @@ import typer
 from threadpoolctl import threadpool_info
 
 from ... import __version__, cuda
+from ...draw.render import renderer
 from ..config import text_name
+from ..given.words import readable
 from ..results.restore import restore
-from .output import one_line
+from ..system.terminal import one_line
 from .parsing import path
 
 
@@ -49,8 +51,6 @@ def environment_facts() -> dict[str, str]:
     for name in ("scipy", "safetensors", "rich", "typer", "matplotlib", "graphviz"):
         facts[name] = of(name)
     facts["CUDA"] = cuda.why_not() or "available"
-    from ...draw.render import renderer
-
     facts["pictures"] = str(renderer() or "no Graphviz: .gv text only")
     return facts
 
@@ -83,7 +83,7 @@ def checkpoint_facts(path: str | Path) -> dict[str, str]:
     weights = model.state_dict()
     broken = [name for name, array in weights.items() if not np.isfinite(array).all()]
     facts = {
-        "file": f"{found.file} ({found.file.stat().st_size / 1e6:.1f} MB)",
+        "file": f"{found.file} ({readable(found.file.stat().st_size)})",
         "model": f"{type(model).__name__}, {model.num_parameters():,} parameters",
         **{f"  {name}": str(value) for name, value in model.config.to_dict().items()},
         "data": text_name(config.data),

@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 from ..config import ConfigError
 from ..given.paths import given_path
-from ..given.values import shortened
+from ..given.words import shortened
 
 
 class Command(TyperCommand):

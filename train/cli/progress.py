@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from ..given.words import clock
 from ..run.report import Report
 from ..system.terminal import is_terminal, one_line
 
@@ -36,7 +37,7 @@ class Lines(Report):
         if trainer.step % self.every == 0 or trainer.step == trainer.config.steps:
             print(
                 f"step {trainer.step:>6}  loss {trainer.recent_loss:.4f}  "
-                f"{trainer.tokens_per_second:,.0f} tokens/s  {duration(trainer.seconds_left)} left",
+                f"{trainer.tokens_per_second:,.0f} tokens/s  {clock(trainer.seconds_left)} left",
                 flush=True,
             )
 
@@ -47,7 +48,7 @@ class Lines(Report):
             self._next = now - pace.done * pace.seconds + self.PATIENCE
         if now >= self._next and pace.done < pace.count:
             self._next = now + self.BETWEEN
-            left = f"  {duration(trainer.seconds_left)} left" if trainer.seconds_left else ""
+            left = f"  {clock(trainer.seconds_left)} left" if trainer.seconds_left else ""
             print(f"step {trainer.step:>6}  validating {pace.done / pace.count:.0%}{left}",
                   flush=True)  # fmt: skip
 
@@ -115,7 +116,7 @@ class Bar(Report):
             "loss": f"loss {trainer.recent_loss:.3f}" if trainer.history.train else "loss -",
             "val": f"val {trainer.history.val[-1][1]:.3f}" if trainer.history.val else "val -",
             "speed": "- tok/s" if fresh else f"{trainer.tokens_per_second:,.0f} tok/s",
-            "left": "- left" if fresh else f"{duration(trainer.seconds_left)} left",
+            "left": "- left" if fresh else f"{clock(trainer.seconds_left)} left",
             **({"doing": f"validating {pace.done / pace.count:.0%}"} if pace.count else {}),
         }
 
@@ -143,10 +144,3 @@ def part_read(trainer: Trainer) -> str:
     """`` (200 of 6,510 batches)`` where a validation reads a part of its split, else nothing."""
     read, there = trainer.val_batches
     return f" ({read:,} of {there:,} batches)" if read < there else ""
-
-
-def duration(seconds: float) -> str:
-    """A time as ``1:05`` or ``2:03:04``."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

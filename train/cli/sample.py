@@ -8,8 +8,13 @@ from typing import Annotated, Optional
 
 import typer
 
+from ... import Generator
+from ... import device as find
+from ..checkpoint import latest
 from ..config import LARGEST, SEEDS, ConfigError
-from .output import as_shown
+from ..data import DataError
+from ..results.sample import load_model, stream_text
+from ..system.terminal import as_shown
 from .parsing import path
 
 
@@ -48,11 +53,6 @@ def sample(
 
     A terminal gets control characters as visible escapes, a file or a pipe the text as it is.
     """
-    from ... import Generator
-    from ..checkpoint import latest
-    from ..data import DataError
-    from ..results.sample import load_model, stream_text
-
     check_device(device)
     model, tokenizer = load_model(latest() if checkpoint is None else checkpoint)
     model.to(device)
@@ -77,8 +77,6 @@ def sample(
 
 def check_device(device: str) -> None:
     """Refuse a device that is not there, in a ConfigError."""
-    from ... import device as find
-
     try:
         find(device)
     except (ValueError, RuntimeError) as error:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..given.paths import has_control_characters
-from ..given.values import shortened, shown
+from ..given.values import shown
+from ..given.words import cause, shortened
 from .config import PATHS, ConfigError, check_names, check_value
 
 LARGEST = 1_000_000
@@ -56,8 +57,7 @@ def parse(path: str | Path) -> dict[str, Any]:
         with open(path, "rb") as file:
             content = file.read(LARGEST + 1)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"config: cannot read {path}: {reason}") from None
+        raise ConfigError(f"config: cannot read {path}: {cause(error)}") from None
     if len(content) > LARGEST:
         raise ConfigError(
             f"config: {path} is larger than {LARGEST:,} bytes; expected a few settings in TOML"

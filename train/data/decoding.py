@@ -9,6 +9,7 @@ import io
 from collections.abc import Iterator
 from typing import IO
 
+from ..given.words import cause
 from .errors import DataError
 
 PIECE = 1 << 16  # bytes, or characters of a string, looked at in one go
@@ -96,7 +97,7 @@ def text_pieces(
     except UnicodeError as error:  # without a place: a byte-order mark is missing, say
         raise DataError(f"data: {name} is not {shown(encoding)} text ({error})") from None
     except OSError as error:
-        raise DataError(f"data: cannot read {name}: {error.strerror or error}") from None
+        raise DataError(f"data: cannot read {name}: {cause(error)}") from None
 
 
 def refuse_binary(head: bytes, name: str, codec: str) -> None:

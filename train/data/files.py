@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+from ..given.words import cause
 from .errors import DataError
 from .storage import kept, scratch_file
 
@@ -84,9 +85,8 @@ def _stands_for(name: str) -> list[Path]:
     except (OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        reason = getattr(error, "strerror", None) or error
         where = getattr(error, "filename", None) or name
-        raise DataError(f"data: cannot read {where}: {reason}") from None
+        raise DataError(f"data: cannot read {where}: {cause(error)}") from None
     return [Path(name)]
 
 
@@ -131,10 +131,9 @@ def open_file(path: str | Path) -> tuple[IO[bytes], bool]:
     except (OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        reason = getattr(error, "strerror", None) or error
         gone = isinstance(error, FileNotFoundError) and str(path).startswith("/dev/fd/")
         hint = "; it was a pipe, which is there only once: name a file" if gone else ""
-        raise DataError(f"data: cannot read {path}: {reason}{hint}") from None
+        raise DataError(f"data: cannot read {path}: {cause(error)}{hint}") from None
 
 
 def _copy(file: IO[bytes], name: str) -> IO[bytes]:

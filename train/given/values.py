@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...tensor.tensor import Tensor
+from .words import shortened
 
 
 def plain(value: Any) -> Any:
@@ -62,12 +63,6 @@ def shown(value: Any) -> str:
         return shortened(repr(value))
     except ValueError:  # Python writes out no integer of thousands of digits
         return f"a {type(value).__name__} of thousands of digits"
-
-
-def shortened(text: str, length: int = 200) -> str:
-    """A text with its middle left out where it is long."""
-    half = length // 2 - 2
-    return text if len(text) <= length else f"{text[:half]} ... {text[-half:]}"
 
 
 def not_negative(x: float) -> bool:

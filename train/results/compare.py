@@ -13,8 +13,9 @@ import numpy as np
 
 from ..checkpoint import NAME, CheckpointError, load
 from ..config import TrainConfig
-from ..run.loggers import entries
-from .history import LOG, History
+from ..given.words import cause, clock
+from .history import RECENT, History
+from .log_file import LOG, entries
 
 #: settings that are columns of their own, or no part of what was trained
 _APART = ("model", "data", "out", "steps", "log", "log_every", "sample_length")
@@ -50,7 +51,7 @@ class Run:
     @property
     def train_loss(self) -> float:
         """Mean of the last 50 steps, NaN where there is none."""
-        return float(self.train[-50:].mean()) if self.train.size else math.nan
+        return float(self.train[-RECENT:].mean()) if self.train.size else math.nan
 
     @property
     def best(self) -> tuple[int, float] | None:
@@ -79,8 +80,7 @@ def find(path: str | Path) -> list[Path]:
             return [path / NAME]
         found = [file for file in path.glob(f"*/{NAME}") if file.is_file()]
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise CheckpointError(f"checkpoint: cannot read {path}: {reason}") from None
+        raise CheckpointError(f"checkpoint: cannot read {path}: {cause(error)}") from None
     if not found:
         if not path.exists():
             raise CheckpointError(f"run: there is none at {path}")
@@ -199,11 +199,7 @@ def warnings(runs: Sequence[Run]) -> list[str]:
 
 def duration(seconds: float) -> str:
     """``12.3 s``, ``4:05`` or ``1:02:03``."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{seconds:.1f} s" if seconds < 59.95 else clock(seconds)
 
 
 def _steps(run: Run) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 from ...models import GPT, LanguageModel
 from ..config import ConfigError
 from ..data import CharTokenizer
+from ..given.words import cause
 from ..system.files import write_atomically
 from .loaders import HF, NANOGPT, TORCH
 from .restore import restore
@@ -106,7 +107,7 @@ def export(
         for target, content in files.items():
             write_atomically(target, partial(_write, content))
     except OSError as error:
-        raise ConfigError(f"out: cannot write to {folder}: {error.strerror or error}") from None
+        raise ConfigError(f"out: cannot write to {folder}: {cause(error)}") from None
     return list(files)
 
 

@@ -1,22 +1,14 @@
-"""What happened so far in a run: losses by step, and the log file that shows them."""
+"""What happened so far in a run: its losses by step."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+import math
+from collections.abc import Mapping
 
 import numpy as np
 
-from ..system.files import lines, open_regular, write_atomically
-
-LOG = "log.jsonl"
-#: bytes; a longer line is not one of ours
-LONGEST = 1 << 16
+#: so many last steps make a mean loss
+RECENT = 50
 
 
 class History:
@@ -35,6 +27,12 @@ class History:
     def validated(self) -> int:
         """The step of the last validation, -1 before the first."""
         return self.val[-1][0] if self.val else -1
+
+    @property
+    def recent(self) -> float:
+        """Mean training loss of the last 50 steps, NaN before the first."""
+        last = self.train[-RECENT:]
+        return sum(last) / len(last) if last else math.nan
 
     def arrays(self) -> dict[str, np.ndarray]:
         """As float64 arrays: train (steps,) and val (validations, 2)."""
@@ -62,92 +60,3 @@ class History:
         history.train = train.tolist()
         history.val = [(int(at), loss) for at, loss in val.tolist()]
         return history
-
-
-class Log:
-    """A text file with one JSON object for each step and each validation.
-
-    A log that cannot be written never ends a run. What a full disk refuses is kept, up to
-    :data:`WAITING` lines, and written as soon as it is possible; the losses are in the checkpoint
-    too.
-
-    Args:
-        folder: of the run.
-        step: where the run continues. Lines of later steps, written by a process that was killed
-            after its last checkpoint, are taken out, so that each step is there once, and so is
-            what is no line of a log. The old log is there until the new one is whole.
-        validated: the step of the last validation in the history that the run continues.
-        trouble: told once why something could not be written.
-    """
-
-    WAITING = 10_000
-
-    def __init__(
-        self,
-        folder: Path,
-        step: int = 0,
-        validated: int = -1,
-        trouble: Callable[[str], object] = lambda text: None,
-    ):
-        self._trouble: Callable[[str], object] | None = trouble
-        self._waiting: deque[bytes] = deque()
-        self._handle: int | None = None
-        path = folder / LOG
-        try:
-            write_atomically(path, lambda file: file.writelines(kept(path, step, validated)))
-            self._handle = open_regular(path, os.O_WRONLY | os.O_APPEND)
-        except OSError as error:
-            self._tell(f"{error.strerror or error}; the run goes on without it")
-
-    def write(self, step: int, **values: Any) -> None:
-        """Add a line."""
-        if self._handle is None:
-            return
-        if len(self._waiting) < self.WAITING:
-            self._waiting.append((json.dumps({"step": step, **values}) + "\n").encode())
-        try:
-            while self._waiting:
-                self._put(self._handle, self._waiting[0])
-                self._waiting.popleft()
-        except OSError as error:
-            self._tell(f"{error.strerror or error}; the run goes on, and tries again")
-
-    @staticmethod
-    def _put(handle: int, line: bytes) -> None:
-        """Add a line, or nothing."""
-        done = 0
-        try:
-            while done < len(line):
-                done += os.write(handle, line[done:])
-        except OSError:
-            if done:  # there was room for a part of it
-                with contextlib.suppress(OSError):
-                    os.ftruncate(handle, os.fstat(handle).st_size - done)
-            raise
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._handle is not None:
-            with contextlib.suppress(OSError):
-                os.close(self._handle)
-            self._handle = None
-
-    def _tell(self, reason: str) -> None:
-        if self._trouble is not None:
-            self._trouble(f"{LOG} cannot be written: {reason}")
-            self._trouble = None
-
-
-def kept(path: Path, step: int, validated: int) -> Iterator[bytes]:
-    """The lines of a log that a run keeps which continues at ``step``; see :class:`Log`."""
-    if not step or path.is_symlink() or not path.is_file():
-        return
-    for line in lines(path, LONGEST):
-        try:
-            entry = json.loads(line)
-            at = entry["step"]
-            whole = type(at) is int and line.endswith(b"\n")
-        except (ValueError, KeyError, TypeError, RecursionError):  # half a line of a killed process
-            continue
-        if whole and (at < step or at == step and ("loss" in entry or validated == step)):
-            yield line

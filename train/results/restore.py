@@ -20,6 +20,7 @@ from ...models import MODELS, LanguageModel, ModelConfig
 from ..checkpoint import Checkpoint, CheckpointError, load, locate
 from ..config import MODEL_FIELDS, TrainConfig
 from ..data import CharTokenizer
+from ..given.words import shortened
 from .history import History
 
 #: what a run's checkpoint holds besides arrays and the optimiser's numbers
@@ -75,12 +76,8 @@ def restore(path: str | Path) -> Restored:
     # the ones they did.
     except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as error:
         reason = " ".join(str(error).split())
-    raise CheckpointError(f"checkpoint: {file} does not fit together: {shortened(reason)}")
-
-
-def shortened(text: str) -> str:
-    """A reason that may quote a value from a file, of at most 300 characters."""
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    reason = shortened(reason, _LONGEST)
+    raise CheckpointError(f"checkpoint: {file} does not fit together: {reason}")
 
 
 def _restore(saved: Checkpoint, file: Path) -> Restored:

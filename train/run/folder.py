@@ -10,10 +10,7 @@ import contextlib
 import errno
 import json
 import os
-import shlex
 import socket
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +20,11 @@ from typing import Any
 from ..checkpoint import NAME, Checkpoint, SaveError, save
 from ..config import ConfigError
 from ..given.paths import given_path
-from ..results.history import LOG, Log
+from ..given.words import cause
+from ..results.log_file import LOG
 from ..system.files import lines, remove_leftovers, write_atomically
+from ..system.terminal import command, one_line, warn
+from .log import Log
 from .loggers import Logs
 
 PICTURE = "loss.png"
@@ -180,7 +180,7 @@ class RunFolder:
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
-            self._unlocked(error.strerror or str(error))
+            self._unlocked(cause(error))
         else:
             self._lock = lock
 
@@ -199,13 +199,12 @@ class RunFolder:
                 when = time.strftime(clock, time.localtime(since))
                 if pid == os.getpid() and host == socket.gethostname():
                     return f"another run of this process since {when}; {advice}"
-                host = "".join(c if c.isprintable() else "?" for c in host)
-                return f"process {pid} on {host} since {when}; {advice}"
+                return f"process {pid} on {one_line(host)} since {when}; {advice}"
             time.sleep(wait)
         return f"another process; {advice}"
 
     def _refused(self, error: OSError) -> ConfigError:
-        return ConfigError(f"out: cannot write to {self.path}: {error.strerror or error}")
+        return ConfigError(f"out: cannot write to {self.path}: {cause(error)}")
 
     # ---- what is in it --------------------------------------------------------------------------
 
@@ -269,8 +268,7 @@ class RunFolder:
 
     def command(self, *more: str) -> str:
         """The command line that goes on with the run in it, with further arguments."""
-        words = ["tinytensor", "train", "--resume", "--out", str(self.path), *more]
-        return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+        return command("train", "--resume", "--out", self.path, *more)
 
 
 class InUse(ConfigError):
@@ -311,9 +309,3 @@ def save_at_the_end(save: Callable[[], object]) -> None:
             warn(f"{error}; another try in {wait:.0f} s")
             time.sleep(wait)
     save()
-
-
-def warn(text: str) -> None:
-    """Print a warning in one line to standard error; where that is gone, nowhere."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        print(f"warning: {' '.join(text.split())}", file=sys.stderr, flush=True)

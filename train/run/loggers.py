@@ -8,18 +8,18 @@ that cannot be written never costs the run: it is said once, and the run goes on
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from ..config import ConfigError
-from ..results.history import LOG
-from ..system.files import lines, open_regular, write_atomically
+from ..given.words import cause
+from ..results.log_file import LOG, entries
+from ..system.files import open_regular, write_atomically
 
 CSV = "log.csv"
 #: the folder of TensorBoard's files in that of the run
@@ -33,8 +33,6 @@ TAGS = {
     "grad_norm": "gradient norm",
     "seconds": "seconds per step",
 }
-#: bytes; a longer line is none of a log
-LONGEST = 1 << 16
 
 
 class Logger(Protocol):
@@ -93,8 +91,9 @@ class Logs:
                 self._give_up(name, error)
 
     def _give_up(self, name: str, error: Exception) -> None:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        self._trouble(f"the {name} log cannot be written: {reason}; the run goes on without it")
+        self._trouble(
+            f"the {name} log cannot be written: {cause(error)}; the run goes on without it"
+        )
 
 
 class CsvLog:
@@ -221,21 +220,3 @@ def further(names: str) -> list[str]:
             "pip install tensorboard"
         )
     return more
-
-
-def entries(path: Path) -> Iterator[tuple[int, dict[str, float]]]:
-    """The steps of a ``log.jsonl`` and their numbers, in the order of its lines.
-
-    Lines that are broken or none of a log are left out; a file that cannot be read has none.
-    """
-    try:
-        for line in lines(path, LONGEST):
-            try:
-                entry = json.loads(line)
-                step = entry.pop("step")
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                continue
-            if type(step) is int and 0 <= step < 2**63:
-                yield step, {name: v for name, v in entry.items() if type(v) in (int, float)}
-    except OSError:
-        return

@@ -25,17 +25,19 @@ from ..config import ConfigError, TrainConfig
 from ..data import Corpus, DataError, TextFiles, TextString, TokenStream, help_topics
 from ..data.difference import origin_difference, vocabulary_difference
 from ..data.files import absolute_names
+from ..given.words import cause, shortened
 from ..optim.algorithms import SGD, AdamW, param_groups
 from ..optim.optimizer import Optimizer
 from ..parallel.data_parallel import DataParallel, WorkerError
 from ..parallel.workers import check, choose, resumed
 from ..results.history import History
 from ..results.plot import plot_losses
-from ..results.restore import Restored, restore, shortened
+from ..results.restore import Restored, restore
 from ..results.sample import sample_text
 from ..system.signals import Stop
+from ..system.terminal import warn
 from .changes import changed
-from .folder import RunFolder, last_checkpoint, save_at_the_end, save_on_the_way, warn
+from .folder import RunFolder, last_checkpoint, save_at_the_end, save_on_the_way
 from .loggers import further
 from .memory import check_run
 from .report import Report
@@ -324,7 +326,7 @@ class Trainer:
                 self._parallel = DataParallel(self.model, self.optimizer, workers, True)
             except OSError as error:
                 raise ConfigError(
-                    f"workers: cannot start {workers} processes: {error.strerror or error}"
+                    f"workers: cannot start {workers} processes: {cause(error)}"
                 ) from None
         return self._parallel
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
 
-#: where Linux shows control groups, and the groups of this process
-_GROUPS, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+from .groups import folders
 
 
 def cores() -> int:
@@ -30,7 +28,7 @@ def quotas() -> Iterator[float]:
     Version 2 writes "150000 100000" (or "max 100000") to ``cpu.max``, microseconds of CPU time in
     a period of so many; version 1 has two files, and -1 for no limit.
     """
-    for folder in _folders():
+    for folder in folders("cpu"):
         try:
             if (folder / "cpu.max").is_file():
                 quota, period = (folder / "cpu.max").read_text().split()
@@ -41,23 +39,3 @@ def quotas() -> Iterator[float]:
                 yield int(quota) / int(period)
         except (OSError, ValueError):
             continue
-
-
-def _folders() -> Iterator[Path]:
-    """Where limits may be: the group of this process and those around it, for both versions.
-
-    In a container the path may be that of the machine outside; then only the root is there.
-    """
-    try:
-        lines = _OWN.read_text().splitlines()
-    except (OSError, UnicodeDecodeError):
-        return
-    for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        group = PurePosixPath(path.lstrip("/"))
-        for root in [_GROUPS / controllers, _GROUPS / "cpu"] if controllers else [_GROUPS]:
-            for part in (group, *group.parents):
-                yield root / part

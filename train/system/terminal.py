@@ -1,9 +1,15 @@
-"""What a terminal can take: control characters made visible, and what it is able to draw."""
+"""What a terminal can take: control characters made visible, what it is able to draw, lines that
+tell of something, and command lines to type."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import shlex
+import subprocess
 import sys
+from pathlib import Path
 
 #: characters that act on a terminal or reorder what it shows, but for newline and tab: C0, DEL and
 #: C1, line and paragraph separators, embeddings and isolates of bidirectional text, and surrogates,
@@ -41,3 +47,33 @@ def is_terminal() -> bool:
     if sys.stdout is None or not sys.stdout.isatty():
         return False
     return os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+
+
+def tell(text: str) -> None:
+    """Print a text as one line to standard error; where that is gone, nowhere."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            line = one_line(re.sub(r"\s*\n\s*", " ", text.strip()))
+            print(line, file=sys.stderr, flush=True)
+
+
+def warn(text: str) -> None:
+    """Tell of something that went wrong, and cost no more than the text says."""
+    tell(f"warning: {text}")
+
+
+def note(text: str) -> None:
+    """Tell of something that is well to know."""
+    tell(f"note: {text}")
+
+
+def command(*arguments: object) -> str:
+    """How to start this program again, with these arguments: a line for the shell.
+
+    The Python that runs it may be one of an environment.
+    """
+    python = Path(sys.executable)
+    with contextlib.suppress(OSError, ValueError):  # the working folder is gone, or elsewhere
+        python = python.relative_to(Path.cwd())
+    parts = [str(python), "-m", "tinytensor", *map(str, arguments)]
+    return one_line(subprocess.list2cmdline(parts) if os.name == "nt" else shlex.join(parts))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import tinytensor as tt
 from tinytensor.train import CharTokenizer, DataError, TextFiles, TextString, TokenStream
 from tinytensor.train.data import decoding, fingerprint, storage, stream
-from tinytensor.train.data.corpus import byte_size
+from tinytensor.train.given.words import readable
 
 from ..helpers import environment
 
@@ -195,5 +195,5 @@ def test_what_is_no_text_is_refused() -> None:
 
 
 def test_sizes_are_told_in_a_few_digits() -> None:
-    told = [byte_size(n) for n in (1, 999, 1000, 12_100_000, 999_940_000, 999_960_000, 5e15)]
-    assert told == ["1 bytes", "999 bytes", "1.0 kB", "12.1 MB", "999.9 MB", "1.0 GB", "5000.0 TB"]
+    told = [readable(n) for n in (1, 999, 1000, 12_100_000, 999_940_000, 999_960_000, 5e15)]
+    assert told == ["1 bytes", "999 bytes", "1.0 kB", "12.1 MB", "999.9 MB", "1.0 GB", "5 PB"]

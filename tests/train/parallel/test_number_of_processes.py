@@ -15,6 +15,7 @@ from tinytensor.train.parallel import data_parallel as processes
 from tinytensor.train.parallel import workers
 from tinytensor.train.parallel.data_parallel import why_not
 from tinytensor.train.system import cores as counting
+from tinytensor.train.system import groups as control
 
 from ..helpers import TEXT, call, config, flags
 from ..sharing import children, make
@@ -42,8 +43,8 @@ def groups(folder: Path, monkeypatch: pytest.MonkeyPatch, own: str, **files: str
         ).replace("period", "cpu.cfs_period_us")  # fmt: skip
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    monkeypatch.setattr(counting, "_OWN", folder / "own")
-    monkeypatch.setattr(counting, "_GROUPS", folder / "groups")
+    monkeypatch.setattr(control, "OWN", folder / "own")
+    monkeypatch.setattr(control, "GROUPS", folder / "groups")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)), raising=False)
     return counting.cores()
 
@@ -76,7 +77,7 @@ def test_a_container_has_the_cores_of_its_quota(
 
 def test_without_linux_the_cores_are_those_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    monkeypatch.setattr(counting, "_OWN", Path("none"))
+    monkeypatch.setattr(control, "OWN", Path("none"))
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
     assert counting.cores() == 6
     monkeypatch.setattr(os, "cpu_count", lambda: None)

@@ -14,7 +14,7 @@ import pytest
 from tinytensor.train import CheckpointError, Trainer, checkpoint
 from tinytensor.train.cli import run
 from tinytensor.train.results import compare
-from tinytensor.train.results.history import LOG
+from tinytensor.train.results.log_file import LOG
 
 from ..helpers import TEXT, config
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tinytensor.train import Trainer
-from tinytensor.train.results import history
-from tinytensor.train.results.history import LOG, LONGEST, Log, kept
+from tinytensor.train.results.log_file import LOG, LONGEST, kept
+from tinytensor.train.run.log import Log
 from tinytensor.train.system import files as writing
 
 from ..helpers import TEXT, config
@@ -100,7 +100,7 @@ def test_what_a_full_disk_refuses_is_written_later(
         return taken
 
     with monkeypatch.context() as patch:
-        patch.setattr(history.os, "write", write)
+        patch.setattr(os, "write", write)
         patch.setattr(Log, "WAITING", 3)
         for step in range(2, 9):
             log.write(step, loss=1.0)

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from tinytensor.train import ConfigError, TrainConfig, Trainer
-from tinytensor.train.results.history import LOG, Log
+from tinytensor.train.results.log_file import LOG, entries
 from tinytensor.train.run import loggers
-from tinytensor.train.run.loggers import COLUMNS, CSV, EVENTS, TAGS, CsvLog, Logs, entries
+from tinytensor.train.run.log import Log
+from tinytensor.train.run.loggers import COLUMNS, CSV, EVENTS, TAGS, CsvLog, Logs
 
 from ..helpers import TEXT, config
 

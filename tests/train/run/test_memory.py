@@ -12,8 +12,12 @@ import pytest
 from tinytensor.models import GPTConfig, RNNConfig
 from tinytensor.train import ConfigError, TrainConfig, Trainer
 from tinytensor.train.cli.app import run
+from tinytensor.train.given.words import readable
 from tinytensor.train.run import memory
-from tinytensor.train.run.memory import check_memory, machine_memory, readable
+from tinytensor.train.run.memory import check_memory
+from tinytensor.train.system import groups
+from tinytensor.train.system import memory as machine
+from tinytensor.train.system.memory import machine_memory
 
 from ..helpers import TEXT, config
 
@@ -93,21 +97,24 @@ def test_the_command_line_says_so_in_one_line(
     assert "; this machine has " in error and "lower " in error
 
 
-def test_the_limits_of_a_container_are_read(tmp_path: Path) -> None:
+def test_the_limits_of_a_container_are_read(tmp_path: Path, monkeypatch: Any) -> None:
     """Both versions of control groups; the tightest of a group and those above it counts."""
     member = tmp_path / "cgroup"
+    monkeypatch.setattr(groups, "GROUPS", tmp_path)
+    monkeypatch.setattr(groups, "OWN", member)
     member.write_text("0::/user/app\n")
     (tmp_path / "user" / "app").mkdir(parents=True)
     (tmp_path / "user" / "app" / "memory.max").write_text("max\n")
     (tmp_path / "user" / "memory.max").write_text("3000\n")
-    assert memory._of_group(str(tmp_path), str(member)) == [3000]
+    assert machine._of_groups() == [3000]
     (tmp_path / "memory.max").write_text("2000\n")
-    assert sorted(memory._of_group(str(tmp_path), str(member))) == [2000, 3000]
+    assert sorted(machine._of_groups()) == [2000, 3000]
     member.write_text("5:cpu,cpuacct:/x\n9:memory:/docker/abc\n")
     (tmp_path / "memory" / "docker" / "abc").mkdir(parents=True)
     (tmp_path / "memory" / "docker" / "abc" / "memory.limit_in_bytes").write_text("1000\n")
-    assert memory._of_group(str(tmp_path), str(member)) == [1000]
-    assert memory._of_group(str(tmp_path), str(tmp_path / "none")) == []
+    assert machine._of_groups() == [1000]
+    monkeypatch.setattr(groups, "OWN", tmp_path / "none")
+    assert machine._of_groups() == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a limit of the process, as Linux has it")
@@ -117,10 +124,10 @@ def test_a_limit_of_the_process_counts() -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
     try:
         resource.setrlimit(resource.RLIMIT_AS, (10**11, before[1]))
-        assert memory._of_process() == [10**11]
+        assert machine._of_process() == [10**11]
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
-    assert memory._of_process() == []
+    assert machine._of_process() == []
 
 
 def test_the_default_run_fits() -> None:
