@@ -15,6 +15,7 @@ from ... import __version__, cuda
 from ...draw.render import renderer
 from ..config import text_name
 from ..given.words import readable
+from ..results.history import RECENT
 from ..results.restore import restore
 from ..system.terminal import one_line
 from .parsing import path
@@ -93,9 +94,8 @@ def checkpoint_facts(path: str | Path) -> dict[str, str]:
     if broken:
         facts["weights"] = f"not finite in {len(broken)} of {len(weights)} arrays: {broken[0]}"
     if history.train:
-        recent = history.train[-50:]
-        mean = sum(recent) / len(recent)
-        facts["training loss"] = f"{mean:.4f} (mean of the last {len(recent)} steps)"
+        count = min(RECENT, len(history.train))
+        facts["training loss"] = f"{history.recent:.4f} (mean of the last {count} steps)"
     if history.val:
         step, loss = history.val[-1]
         facts["validation loss"] = f"{loss:.4f} at step {step}"

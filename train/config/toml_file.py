@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import tomllib
 from pathlib import Path
 from typing import Any
 
-from ..given.paths import has_control_characters
+from ..data.decoding import MARKS
+from ..given.paths import control_characters
 from ..given.values import shown
 from ..given.words import cause, shortened
 from .config import PATHS, ConfigError, check_names, check_value
@@ -15,13 +15,6 @@ from .config import PATHS, ConfigError, check_names, check_value
 LARGEST = 1_000_000
 #: what to say where a backslash in double quotes may be the cause
 BACKSLASH = r"in double quotes \ starts an escape: write a path with / or in 'single quotes'"
-#: how a text in another encoding starts; those of UTF-32 before those of UTF-16, which begin alike
-MARKS = {
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
 
 
 def load_toml(path: str | Path) -> dict[str, Any]:
@@ -41,10 +34,16 @@ def load_toml(path: str | Path) -> dict[str, Any]:
         for name, value in values.items():
             check_value(name, value)
     except ConfigError as error:
-        escaped = any(has_control_characters(values.get(name)) for name in PATHS)
+        given = [text for name in PATHS for text in _texts(values.get(name))]
+        escaped = any(map(control_characters, given))
         advice = f"; {BACKSLASH}" if escaped else ""
         raise ConfigError(f"{path}: {error}{advice}") from None
     return values
+
+
+def _texts(value: Any) -> list[str]:
+    """A text, or those in a list."""
+    return [t for t in (value if isinstance(value, list) else [value]) if isinstance(t, str)]
 
 
 def parse(path: str | Path) -> dict[str, Any]:
@@ -63,8 +62,8 @@ def parse(path: str | Path) -> dict[str, Any]:
             f"config: {path} is larger than {LARGEST:,} bytes; expected a few settings in TOML"
         )
     for mark, encoding in MARKS.items():
-        if content.startswith(mark):
-            raise ConfigError(f"config: {path} is in {encoding}; save it as UTF-8")
+        if content.startswith(mark) and encoding != "utf-8":
+            raise ConfigError(f"config: {path} is in {encoding.upper()}; save it as UTF-8")
     text = ""
     try:
         text = content.decode("utf-8-sig")  # Windows' editors put a byte-order mark first

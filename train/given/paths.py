@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from typing import Any
 
 
 def given_path(value: str | os.PathLike[str]) -> str:
@@ -19,8 +18,7 @@ def given_path(value: str | os.PathLike[str]) -> str:
     text = os.fspath(value)
     if not text.strip():
         raise ValueError(f"expected a path, got {text!r}")
-    control = [character for character in text if unicodedata.category(character) == "Cc"]
-    if control:
+    if control := control_characters(text):
         raise ValueError(
             f"expected a path without control characters, got {control[0]!r} in {text!r}"
         )
@@ -36,7 +34,6 @@ def given_path(value: str | os.PathLike[str]) -> str:
     return expanded
 
 
-def has_control_characters(value: Any) -> bool:
-    """Whether a text, or one of a list of them, holds a tab, a line end or the like."""
-    texts = value if isinstance(value, (list, tuple)) else [value]
-    return any(unicodedata.category(c) == "Cc" for t in texts if isinstance(t, str) for c in t)
+def control_characters(text: str) -> str:
+    """Those in a text: a tab, a line end and the like."""
+    return "".join(c for c in text if unicodedata.category(c) == "Cc")

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..given.values import decay, number, positive, shown
 from .optimizer import Optimizer
 from .overflow import Overflow
-
-if TYPE_CHECKING:
-    from ...nn import Module
 
 #: the root of the smallest normal number
 _LEAST_ROOT = {
@@ -212,18 +209,3 @@ class AdamW(Adam):
         weight_decay: float = 0.01,
     ):
         super().__init__(params, lr, betas, eps, weight_decay)
-
-
-def param_groups(model: Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Two groups for an optimiser: matrices decay, biases and the gains of norms do not.
-
-    Args:
-        model: its parameters that require gradients are taken, tied ones once.
-        weight_decay: for parameters of at least two axes.
-    """
-    params = [p for p in model.parameters() if p.requires_grad]
-    groups = [
-        {"params": [p for p in params if p.ndim >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in params if p.ndim < 2], "weight_decay": 0.0},
-    ]
-    return [group for group in groups if group["params"]]

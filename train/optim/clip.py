@@ -11,6 +11,7 @@ import numpy as np
 from ...graph.version import user_line
 from ...tensor.tensor import Tensor
 from ..given.values import number, positive
+from .groups import refuse_module
 
 #: a sum of squares from which those that vanished in it are too few to count
 _LEAST = {
@@ -22,19 +23,6 @@ _LEAST = {
         (np.longdouble, np.finfo(np.longdouble)),
     )
 }
-
-
-def refuse_module(params: Any) -> None:
-    """Raise TypeError for a module where its parameters are expected."""
-    if hasattr(params, "parameters"):
-        raise TypeError(
-            f"params: expected tensors, got a {type(params).__name__}; pass model.parameters()"
-        )
-    if callable(params):
-        raise TypeError(
-            f"params: expected tensors, got a {type(params).__name__}; call it, as in "
-            "model.parameters()"
-        )
 
 
 def clip_grad_norm(params: Iterable[Tensor] | Tensor, max_norm: float) -> float:

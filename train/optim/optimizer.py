@@ -21,8 +21,9 @@ from ...hints.other_settings import OF_SETTINGS
 from ...tensor.tensor import Tensor
 from ..given.other_names import OF_OPTIMIZER
 from ..given.values import not_negative, number, plain
-from .clip import refuse_module
+from .groups import members, refuse_module
 from .overflow import Overflow, Watch
+from .parts import shares
 from .state import restore, snapshot
 
 #: how many numbers a step works on at a time on the CPU: a piece of parameter, gradient, state and
@@ -30,17 +31,6 @@ from .state import restore, snapshot
 #: of 4,096; and a whole step of a GPT with 10 million parameters 2% longer without pieces.
 PIECE = 65536
 _FLOAT32 = np.dtype(np.float32)
-
-
-def shares(sizes: Sequence[int], i: int, n: int) -> list[slice]:
-    """For arrays of these sizes in a row: which slice of each is in the i-th of n equal parts."""
-    total = sum(sizes)
-    low, high = total * i // n, total * (i + 1) // n
-    slices, start = [], 0
-    for size in sizes:
-        slices.append(slice(min(max(low - start, 0), size), min(max(high - start, 0), size)))
-        start += size
-    return slices
 
 
 class Optimizer:
@@ -119,26 +109,7 @@ class Optimizer:
         if not isinstance(given, Mapping) or "params" not in given:
             raise TypeError("params: expected only tensors, or only dicts with a 'params' list")
         self._refuse_unknown(given)
-        params = given["params"]
-        refuse_module(params)
-        members = [params] if isinstance(params, Tensor) else list(params)
-        if not members and isinstance(params, Iterator):
-            raise ValueError(
-                "params: the iterator of a group is used up; one such as model.parameters() can be "
-                "read only once, so make a list of it"
-            )
-        for p in members:
-            if not isinstance(p, Tensor) or not p.requires_grad:
-                kind = "one that does not" if isinstance(p, Tensor) else type(p).__name__
-                if isinstance(p, (tuple, str)):  # of named_parameters(), of state_dict()
-                    kind += "; pass model.parameters()"
-                raise TypeError(f"params: expected tensors that require gradients, got {kind}")
-            if p.node is not None:
-                raise TypeError(
-                    f"params: expected leaf tensors, got the result of {p.node.op.name!r}, "
-                    f"shape {p.shape}, which an update would not change where it came from"
-                )
-        group = {**self.defaults, **given, "params": list(dict.fromkeys(members))}
+        group = {**self.defaults, **given, "params": members(given["params"])}
         self.settle(group)
         return group
 

@@ -20,7 +20,8 @@ from ...models import LanguageModel
 from ...nn import evaluating
 from ...tensor.tensor import make
 from ..optim.clip import joint_norm, multiply
-from ..optim.optimizer import Optimizer, shares
+from ..optim.optimizer import Optimizer
+from ..optim.parts import shares
 
 
 def _shared(like: Sequence[Any]) -> list[Any]:

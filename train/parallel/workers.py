@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...models import LanguageModel
 from ..config import ConfigError, TrainConfig
+from ..given.words import cause
+from ..optim import Optimizer
 from ..system.cores import cores
-from .data_parallel import most, why_not
+from .data_parallel import DataParallel, most, why_not
 
 #: the work (see :func:`work`) of a batch, and the symbols in it, that each process must have to be
 #: worth starting: what they save must be more than what it takes to talk and to add gradients up
@@ -58,6 +61,18 @@ def check(config: TrainConfig) -> None:
             f"workers: expected at most {limit}, {what}, got {asked}; more cost memory and gain no "
             "time, oversubscribe starts them all the same"
         )
+
+
+def start(model: LanguageModel[Any], optimizer: Optimizer, workers: int) -> DataParallel:
+    """The processes of a run, whose number has been checked.
+
+    Raises:
+        ConfigError: the system can't start them.
+    """
+    try:
+        return DataParallel(model, optimizer, workers, oversubscribe=True)
+    except OSError as error:
+        raise ConfigError(f"workers: cannot start {workers} processes: {cause(error)}") from None
 
 
 def resumed(was: int | None, changes: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:

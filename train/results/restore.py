@@ -99,8 +99,7 @@ def _restore(saved: Checkpoint, file: Path) -> Restored:
     model = MODELS[name][0](model_config)
     with np.errstate(over="ignore"):  # float64 from elsewhere
         model.load_state_dict(saved.weights)
-    if "\n" in tokenizer:
-        model.start_id = int(tokenizer.encode("\n")[0])
+    model.start_id = tokenizer.start_id
     origin = meta.get("origin")
     return Restored(
         file, model, tokenizer, config, step, history, states, saved.optimizer, text, origin

@@ -20,16 +20,12 @@ import numpy as np
 
 from ... import Generator, cuda, random
 from ...models import build
-from ..checkpoint import Checkpoint, CheckpointError
+from ..checkpoint import Checkpoint
 from ..config import ConfigError, TrainConfig
-from ..data import Corpus, DataError, TextFiles, TextString, TokenStream, help_topics
-from ..data.difference import origin_difference, vocabulary_difference
+from ..data import TokenStream
 from ..data.files import absolute_names
-from ..given.words import cause, shortened
-from ..optim.algorithms import SGD, AdamW, param_groups
-from ..optim.optimizer import Optimizer
-from ..parallel.data_parallel import DataParallel, WorkerError
-from ..parallel.workers import check, choose, resumed
+from ..parallel import DataParallel, WorkerError
+from ..parallel.workers import check, choose, resumed, start
 from ..results.history import History
 from ..results.plot import plot_losses
 from ..results.restore import Restored, restore
@@ -40,6 +36,7 @@ from .changes import changed
 from .folder import RunFolder, last_checkpoint, save_at_the_end, save_on_the_way
 from .loggers import further
 from .memory import check_run
+from .parts import compare_texts, corpus_of, folder_of, load_optimizer, optimizer_of, snapshot
 from .report import Report
 from .step import diverged, gradients, refuse_spoilt
 from .validation import Pace, Told, due, mean_loss, to_come
@@ -106,25 +103,16 @@ class Trainer:
         if config.device == "cuda" and cuda.why_not():
             raise ConfigError(cuda.why_not())
         further(config.log)  # refuses what is not installed
-        self.corpus: Corpus
         self._names = None if config.data is None else absolute_names(config.data)
-        if text is not None:
-            self.corpus = TextString(text)
-        elif config.data is not None:
-            self.corpus = TextFiles(config.data, config.encoding)
-        else:
-            self.corpus = help_topics()
+        self.corpus = corpus_of(config, text)
         own = self.corpus.tokenizer
         check_run(config, len(own))
         if saved is not None:
-            self._compare(saved)
+            self.same_text, self.text_note = compare_texts(self.corpus, self._names, saved)
         self.config = config
         self.tokenizer = own
         self.data = TokenStream(self.corpus.ids(), config.block_size)
-        chosen = config.out if folder is None else folder
-        self.run_folder: RunFolder | None = None
-        if chosen is not None:
-            self.run_folder = chosen if isinstance(chosen, RunFolder) else RunFolder(chosen)
+        self.run_folder = folder_of(config, folder)
         self.report = Report() if report is None else report
         self.history = History()
         self.step = 0
@@ -135,14 +123,8 @@ class Trainer:
         """All that comes after the model."""
         config = self.config
         self.model.to(config.device)
-        if "\n" in self.tokenizer:
-            self.model.start_id = int(self.tokenizer.encode("\n")[0])
-        groups = param_groups(self.model, config.weight_decay)
-        self.optimizer: Optimizer
-        if config.optimizer == "sgd":
-            self.optimizer = SGD(groups, config.lr, config.beta1)
-        else:
-            self.optimizer = AdamW(groups, config.lr, (config.beta1, config.beta2))
+        self.model.start_id = self.tokenizer.start_id
+        self.optimizer = optimizer_of(config, self.model)
         self.workers = choose(config, self.model.num_parameters())
         self.config = config.merged({"workers": self.workers})
         self.pace = Pace()
@@ -187,15 +169,7 @@ class Trainer:
         trainer._setup(config, text, folder, report, saved)
         trainer.model = saved.model
         trainer._finish()
-        settings = [dict(group) for group in trainer.optimizer.param_groups]
-        try:
-            trainer.optimizer.load_state_dict(saved.optimizer)
-        except ValueError as error:
-            raise CheckpointError(
-                f"checkpoint: {saved.file}: optimizer: {shortened(str(error))}"
-            ) from None
-        for group, own in zip(trainer.optimizer.param_groups, settings, strict=True):
-            group.update(own)  # settings are the config's, which a flag may have changed
+        load_optimizer(trainer.optimizer, saved)
         trainer.workers_note = note
         trainer.step, trainer.history = saved.step, saved.history
         folder.saved = saved.step
@@ -208,19 +182,6 @@ class Trainer:
     workers_note: str | None = None
     #: then: what is known of the reason, or ""
     text_note: str = ""
-
-    def _compare(self, saved: Restored) -> None:
-        """Compare the text with a checkpoint's; DataError where the characters differ."""
-        self.same_text = saved.text == self.corpus.fingerprint
-        if self.same_text:
-            return
-        named = saved.config.data
-        same_names = self._names == (None if named is None else absolute_names(named))
-        note = origin_difference(saved.origin, self.corpus.origin, same_names)
-        self.text_note = note
-        if self.corpus.tokenizer != saved.tokenizer:
-            difference = vocabulary_difference(self.corpus.tokenizer, saved.tokenizer)
-            raise DataError(f"data: {difference}{note and f'; {note}'}")
 
     # ---- the loop ------------------------------------------------------------------------------
 
@@ -260,7 +221,7 @@ class Trainer:
                 self.run_folder.start_log(self.step, self.history.validated, further(config.log))
             self.report.start(self)
             while True:
-                if self._validation_due() and not self._validate(stop):
+                if self._due() and not self._validate(stop):
                     break
                 if self.step >= config.steps or stop:
                     break
@@ -322,12 +283,7 @@ class Trainer:
         """The processes that share each batch, started unless they are there; None for only one."""
         workers = self.workers
         if workers > 1 and (self._parallel is None or self._parallel.closed):
-            try:
-                self._parallel = DataParallel(self.model, self.optimizer, workers, True)
-            except OSError as error:
-                raise ConfigError(
-                    f"workers: cannot start {workers} processes: {cause(error)}"
-                ) from None
+            self._parallel = start(self.model, self.optimizer, workers)
         return self._parallel
 
     def close(self) -> None:
@@ -357,9 +313,8 @@ class Trainer:
         there = self.data.batches("val", self.config.batch_size)
         return min(there, self.config.eval_batches or there), there
 
-    def _validation_due(self) -> bool:
-        config = self.config
-        return due(self.step, config.steps, config.eval_every, self.history.validated)
+    def _due(self) -> bool:
+        return due(self.step, self.config.steps, self.config.eval_every, self.history.validated)
 
     def _validate(self, stop: Stop) -> bool:
         """Make the validation that is due; False where a stop came first."""
@@ -380,8 +335,7 @@ class Trainer:
     @property
     def recent_loss(self) -> float:
         """Mean training loss of the last 50 steps, NaN before the first."""
-        recent = self.history.train[-50:]
-        return sum(recent) / len(recent) if recent else math.nan
+        return self.history.recent
 
     @property
     def step_seconds(self) -> float:
@@ -407,23 +361,7 @@ class Trainer:
 
     def checkpoint(self) -> Checkpoint:
         """The state of the run: host arrays and plain values, all copies."""
-        config = self.config.to_dict()
-        if self._names is not None:
-            config["data"] = self._names[0] if len(self._names) == 1 else list(self._names)
-        return Checkpoint(
-            weights=self.model.state_dict(),
-            optimizer=self.optimizer.state_dict(),
-            history=self.history.arrays(),
-            meta={
-                "config": config,
-                "model": {"name": self.config.model, "config": self.model.config.to_dict()},
-                "symbols": self.tokenizer.symbols,
-                "step": self.step,
-                "random": random.state(),
-                "text": self.corpus.fingerprint,
-                "origin": self.corpus.origin,
-            },
-        )
+        return snapshot(self, self._names)
 
     @quiet
     def save(self) -> Path | None:

@@ -73,7 +73,7 @@ def test_a_folder_is_held_by_one_and_says_by_whom(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("note, words", [
-    ({"pid": 123, "host": "HOST\x1b[2J", "since": time.time()}, r"process 123 on HOST\?\[2J since"),
+    ({"pid": 123, "host": "HOST\x1b[2J", "since": time.time()}, r"process 123 on HOST\\x1b\[2J since"),
     ({"pid": 123, "host": "h", "since": 0}, "on h since 19"),
     ({"pid": 10**30, "host": "x" * 500, "since": 1e300}, "in use by another process; choose"),
     ([], "by another process"), ({"pid": "a"}, "by another process"), ("x" * 9000, "by another pr"),
@@ -313,16 +313,16 @@ def test_a_picture_that_fails_costs_nothing(
 def test_a_stop_while_processes_start_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    from tinytensor.train.run import trainer as loop
+    from tinytensor.train.parallel import workers as loop
 
     if why_not() is not None:
         pytest.skip(f"several processes: {why_not()}")
     stop, started, real = Stop(), [], loop.DataParallel
 
-    def start(*args: Any) -> Any:
+    def start(*args: Any, **more: Any) -> Any:
         started.append(args)
         stop.request()
-        return real(*args)
+        return real(*args, **more)
 
     monkeypatch.setattr(loop, "DataParallel", start)
     if when == "before":
