@@ -7,7 +7,6 @@ the TOML file (``toml_file.py``), the file over the default.
 
 from __future__ import annotations
 
-import codecs
 import math
 import operator
 import os
@@ -19,6 +18,8 @@ from typing import Any
 
 from ...hints.finding import hint
 from ...models import MODELS
+from ..data import DataError
+from ..data.decoding import codec_name
 from ..given.paths import given_path
 from ..given.values import plain, shown
 from ..schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
@@ -250,7 +251,10 @@ def check(f: Any, value: Any) -> Any:
         except ValueError as error:
             raise ConfigError(f"{f.name}: {error}") from None
     if f.name == "encoding":
-        return _encoding(found)
+        try:
+            return codec_name(found)
+        except DataError as error:
+            raise ConfigError(str(error)) from None
     if kind is float:
         try:
             found = float(found)
@@ -285,21 +289,6 @@ def _fits(kind: type, value: Any) -> bool:
     if isinstance(value, bool) and kind is not bool:
         return False
     return isinstance(value, (int, float) if kind is float else kind)
-
-
-def _encoding(name: str) -> str:
-    """The name of a text encoding that Python has.
-
-    Raises:
-        ConfigError: it has none of that name.
-    """
-    try:
-        codec = codecs.lookup(name)
-        "".encode(name)  # refuses what turns bytes into bytes, as base64 does
-    except (LookupError, ValueError):
-        advice = "expected a text encoding, such as utf-8, utf-16, cp1252 or latin-1"
-        raise ConfigError(f"encoding: {advice}, got {shown(name)}") from None
-    return codec.name
 
 
 _EXPECTED = {

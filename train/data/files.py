@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+from ..given.paths import given_path
 from ..given.words import cause
 from .errors import DataError
 from .storage import kept, scratch_file
@@ -46,9 +47,16 @@ def find_files(names: Names) -> tuple[list[Path], list[str]]:
 
 
 def as_names(names: Names) -> tuple[str, ...]:
-    """One name or several, as several."""
+    """One name or several, as several, with ``~`` filled in.
+
+    Raises:
+        DataError: one can be no path.
+    """
     several = [names] if isinstance(names, (str, os.PathLike)) else names
-    return tuple(os.fspath(name) for name in several)
+    try:
+        return tuple(given_path(name) for name in several)
+    except ValueError as error:
+        raise DataError(f"data: {error}") from None
 
 
 def absolute_names(names: Names) -> tuple[str, ...]:
@@ -68,8 +76,6 @@ def is_pattern(name: str) -> bool:
 
 def _stands_for(name: str) -> list[Path]:
     """The files of one name."""
-    if not name:
-        raise DataError("data: expected the name of a file, folder or pattern, got ''")
     try:
         if is_pattern(name):
             matches = sorted(Path(match) for match in glob.glob(name, recursive=True))

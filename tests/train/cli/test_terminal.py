@@ -20,7 +20,7 @@ import pytest
 from tinytensor.train import checkpoint as files
 from tinytensor.train.cli import run
 from tinytensor.train.cli.output import Output, guarded
-from tinytensor.train.system.terminal import as_shown, is_terminal, one_line, printable
+from tinytensor.train.system.terminal import as_shown, is_terminal, one_line, printable, tell, warn
 
 from ..helpers import TEXT, command, environment, flags
 
@@ -312,3 +312,17 @@ def test_the_errno_of_a_reader_that_left_is_no_fault() -> None:
 
     with redirected(Leaving(), io.StringIO()):
         assert run(["--version"]) == 0 and sys.stderr.getvalue() == ""  # type: ignore[union-attr]
+
+
+def test_a_line_that_tells_is_one_line_and_keeps_names_as_they_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell("cannot read a  b\t\x1b[2J:\n    no such file\n")
+    warn("x")
+    assert capsys.readouterr() == (
+        "",
+        "cannot read a  b\\t\\x1b[2J: no such file\nwarning: x\n",
+    )
+    monkeypatch.setattr(sys, "stderr", None)
+    tell("nobody hears this")
+    assert capsys.readouterr().out == "", "which print(file=None) would have used"

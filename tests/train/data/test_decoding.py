@@ -110,22 +110,29 @@ def test_binary_files_are_named_as_such(data: bytes, message: str, encoding: str
 @pytest.mark.parametrize(
     ("encoding", "message"),
     [
-        ("utf8x", "Python has no text encoding 'utf8x'; did you mean"),
+        ("utf8x", "latin-1, got 'utf8x'; did you mean"),
         ("cp1253x", "did you mean cp1253"),
-        ("hex", "no text encoding 'hex'"),
-        ("rot13", "no text encoding 'rot13'"),
-        ("punycode", "no text encoding 'punycode'"),
-        ("", "no text encoding ''; usual ones are utf-8, utf-16, latin-1, cp1252"),
-        ("a\0b", "no text encoding"),
-        ("\ud800", "no text encoding"),
-        ("../x", "no text encoding"),
+        ("base64x", "got 'base64x'"),
+        ("hex", "or latin-1, got 'hex'"),
+        ("rot13", "or latin-1, got 'rot13'"),
+        ("punycode", "or latin-1, got 'punycode'"),
+        ("", "expected a text encoding, such as utf-8, utf-16, cp1252 or latin-1, got ''"),
+        ("a\0b", "expected a text encoding"),
+        ("\ud800", "expected a text encoding"),
+        ("../x", "expected a text encoding"),
     ],
 )
 def test_an_encoding_that_is_none_is_refused(encoding: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         codec_name(encoding)
-    with pytest.raises(DataError, match="encoding: Python has no text encoding"):
+    with pytest.raises(DataError, match="encoding: expected a text encoding"):
         read(b"abc", encoding)
+
+
+def test_what_is_no_text_encoding_is_not_suggested() -> None:
+    with pytest.raises(DataError) as caught:
+        codec_name("base64")
+    assert "base64" not in str(caught.value).replace("got 'base64'", "")
 
 
 def test_encodings_have_their_usual_other_names() -> None:

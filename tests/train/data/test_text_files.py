@@ -95,11 +95,11 @@ def test_a_line_says_how_many_files_and_how_large(books: Path) -> None:
         ("void/*", "no file matches void/*"),
         ("v*", "no file matches v*"),
         ("void", "the folder void has no files (hidden ones do not count)"),
-        ("", "expected the name of a file, folder or pattern, got ''"),
-        (["a.txt", ""], "expected the name of a file, folder or pattern, got ''"),
+        ("", "expected a path, got ''"),
+        (["a.txt", ""], "expected a path, got ''"),
         ([], "expected the name of a file, folder or pattern, got none"),
-        ("a\0b", "cannot read a\0b: embedded null byte"),
-        ("a\0*", "no file matches a\0*"),
+        ("a\0b", "expected a path without control characters, got '\\x00' in"),
+        ("a\0*", "expected a path without control characters, got '\\x00' in"),
         ("a.txt/b", "cannot read a.txt/b: Not a directory"),
         ("x" * 300, "File name too long"),
         ("/dev/fd/987", "; it was a pipe, which is there only once: name a file"),
@@ -208,3 +208,12 @@ def test_standard_input_is_a_file_like_others(books: Path, through: str) -> None
             **given,  # type: ignore[call-overload]
         )
     assert done.stdout == b"from standard input\n", done.stderr
+
+
+def test_the_home_folder_is_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is in all other names of files."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / "a.txt").write_text("abc")
+    assert TextFiles("~/a.txt").files == TextFiles("~/*.txt").files == [tmp_path / "a.txt"]
+    assert load_text("~/a.txt") == "abc"

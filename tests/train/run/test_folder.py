@@ -73,7 +73,7 @@ def test_a_folder_is_held_by_one_and_says_by_whom(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("note, words", [
-    ({"pid": 123, "host": "HOST\x1b[2J", "since": time.time()}, r"process 123 on HOST\\x1b\[2J since"),
+    ({"pid": 1, "host": "HOST\x1b[2J", "since": time.time()}, r"process 1 on HOST\\x1b\[2J since"),
     ({"pid": 123, "host": "h", "since": 0}, "on h since 19"),
     ({"pid": 10**30, "host": "x" * 500, "since": 1e300}, "in use by another process; choose"),
     ([], "by another process"), ({"pid": "a"}, "by another process"), ("x" * 9000, "by another pr"),

@@ -29,7 +29,8 @@ def test_this_machine_has_some() -> None:
 
 
 @pytest.mark.parametrize(("size", "text"), [
-    (0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (25_300_000_000, "25.3 GB"),
+    (0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (999_960, "1.0 MB"),
+    (25_300_000_000, "25.3 GB"),
     (2 * 10**15, "2 PB"), (10**400, "1e+285 PB"),
 ])  # fmt: skip
 def test_sizes_in_words(size: int, text: str) -> None:

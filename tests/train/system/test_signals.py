@@ -126,11 +126,11 @@ def test_a_signal_while_a_text_is_read(
     assert run(arguments) == 0
     before = (tmp_path / "run" / files.NAME).read_bytes()
     capsys.readouterr()
-    from tinytensor.train.run import trainer
+    from tinytensor.train.run import parts, trainer
 
-    for where in ("TextFiles", "build", "restore"):
+    for module, where in ((parts, "TextFiles"), (trainer, "build"), (trainer, "restore")):
         with monkeypatch.context() as patch:
-            patch.setattr(trainer, where, Raising(number))
+            patch.setattr(module, where, Raising(number))
             word = "--resume" if where == "restore" else "--overwrite"
             again = arguments[:5] + [word] if where == "restore" else [*arguments, word]
             assert run(again) == CODES[number], where
