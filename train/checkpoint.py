@@ -44,7 +44,6 @@ from ..nn.tensor_file import (
 from .given.paths import given_path
 from .given.words import cause, readable
 from .system import files
-from .system.files import write_atomically
 from .system.memory import machine_memory
 
 NAME = "checkpoint.safetensors"
@@ -113,7 +112,7 @@ def save(path: str | Path, checkpoint: Checkpoint, patience: Sequence[float] | N
     content = _encode(arrays, {"format": FORMAT, "json": json.dumps(rest)})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, lambda file: file.write(content), patience)
+        files.write_bytes(path, content, patience)
     except OSError as error:
         raise SaveError(
             f"checkpoint: cannot write {path}: {cause(error)}; "

@@ -10,9 +10,8 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from ...models import GPT, LanguageModel
 from ..config import ConfigError
 from ..data import CharTokenizer
 from ..given.words import cause
-from ..system.files import write_atomically
+from ..system.files import write_bytes
 from .loaders import HF, NANOGPT, TORCH
 from .restore import restore
 
@@ -105,14 +104,10 @@ def export(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for target, content in files.items():
-            write_atomically(target, partial(_write, content))
+            write_bytes(target, content)
     except OSError as error:
         raise ConfigError(f"out: cannot write to {folder}: {cause(error)}") from None
     return list(files)
-
-
-def _write(content: bytes, file: BinaryIO) -> None:
-    file.write(content)
 
 
 def _encoded(weights: dict[str, np.ndarray]) -> bytes:

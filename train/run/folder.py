@@ -22,7 +22,7 @@ from ..config import ConfigError
 from ..given.paths import given_path
 from ..given.words import cause
 from ..results.log_file import LOG
-from ..system.files import lines, remove_leftovers, write_atomically
+from ..system.files import lines, remove_leftovers, write_bytes
 from ..system.terminal import command, one_line, warn
 from .log import Log
 from .loggers import Logs
@@ -123,7 +123,7 @@ class RunFolder:
         remove_leftovers(self.path, (NAME, LOG, PICTURE, OWNER))
         note = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
         with contextlib.suppress(OSError):
-            write_atomically(self.path / OWNER, lambda file: file.write(json.dumps(note).encode()))
+            write_bytes(self.path / OWNER, json.dumps(note).encode())
 
     def release(self) -> None:
         """Let others have it. Folders that :meth:`claim` made, and that are empty, are removed."""

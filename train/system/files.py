@@ -61,6 +61,13 @@ def write_atomically(
     raise AssertionError("unreachable")
 
 
+def write_bytes(
+    path: str | Path, content: bytes | bytearray, patience: Sequence[float] | None = None
+) -> Path:
+    """:func:`write_atomically` of what is in memory."""
+    return write_atomically(path, lambda file: file.write(content), patience)
+
+
 def _write_once(path: Path, write: Callable[[BinaryIO], object]) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     handle = os.open(temporary, _flags(os.O_WRONLY | os.O_CREAT | os.O_EXCL), 0o666)
