@@ -79,7 +79,7 @@ def described(s: GPT | Recurrent) -> str:
 def line(setting: GPT | Recurrent, rounds: int, seconds: float) -> Line:
     """Measure one setting."""
     from benchmarks.peers import ours
-    from tinytensor.train.workers import best, work
+    from tinytensor.train.parallel.workers import best, work
 
     gpt = isinstance(setting, GPT)
     model = ours.gpt_model(setting) if gpt else ours.recurrent_model(setting)

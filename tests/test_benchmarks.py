@@ -32,8 +32,8 @@ from benchmarks.workloads import (
     gpt_weights,
     to_message,
 )
-from tinytensor.train.cores import cores
-from tinytensor.train.parallel import why_not
+from tinytensor.train.parallel.data_parallel import why_not
+from tinytensor.train.system.cores import cores
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = Workload("tiny", GPT(1, 2, 8, 4, 2))

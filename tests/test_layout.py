@@ -24,6 +24,11 @@ ROOMS = [
     "late", "context", "hints", "arrays", "graph", "tensor", "define", "operations", "derivatives",
     "draw", "profiling",
 ]  # fmt: skip
+# and those of train/, with its two files that are modules of the public face
+ROOMS_OF_TRAIN = [
+    "given", "system", "data", "optim", "schedule", "config", "parallel", "checkpoint", "results",
+    "run", "cli",
+]  # fmt: skip
 LAYERS = ["tinytensor", "nn", "models", "train"]  # each may import itself and those before it
 
 # `python -m tinytensor` is the command line: the one place where the engine's folder looks up.
@@ -146,22 +151,25 @@ def imports_at_once(source: str, module: str, is_package: bool) -> Iterator[str]
             yield name
 
 
-def room(name: str) -> str | None:
-    """The room of the engine that an import name belongs to, or None."""
-    first, _, rest = name.partition(".")
-    found = rest.partition(".")[0]
-    return found if first == "tinytensor" and found in ROOMS else None
+def room(name: str) -> tuple[str, int] | None:
+    """The house (the engine or train) and the number of the room in it that an import name belongs
+    to, or None."""
+    names = [*name.split("."), "", ""]
+    house, found = ("train", names[2]) if names[1] == "train" else ("engine", names[1])
+    rooms = ROOMS_OF_TRAIN if house == "train" else ROOMS
+    return (house, rooms.index(found)) if names[0] == "tinytensor" and found in rooms else None
 
 
 def looking_up(source: str, module: str, is_package: bool) -> list[str]:
-    """The imports of a file of the engine that go to a higher room."""
+    """The imports of a file that go to a higher room of the same house."""
     own = room(module)
     return [
         name
         for name in imports_at_once(source, module, is_package)
         if own is not None
         and (other := room(name)) is not None
-        and ROOMS.index(other) > ROOMS.index(own)
+        and other[0] == own[0]
+        and other[1] > own[1]
     ]
 
 
@@ -178,9 +186,33 @@ def test_doors_between_the_rooms_of_the_engine_go_one_way() -> None:
     assert not wrong
 
 
+def test_doors_between_the_rooms_of_train_go_one_way() -> None:
+    inside = (ROOT / "train").iterdir()
+    rooms = {p.stem for p in inside if (p / "__init__.py").is_file() or p.suffix == ".py"}
+    assert rooms == {*ROOMS_OF_TRAIN, "__init__"}
+    wrong = {}
+    for path in sources("train"):
+        source = path.read_text(encoding="utf-8")
+        if bad := looking_up(source, module_name(path), path.name == "__init__.py"):
+            wrong[path.relative_to(ROOT).as_posix()] = bad
+    assert not wrong
+
+
+def test_no_file_is_longer_than_can_be_read_at_once() -> None:
+    lengths = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
+        for folder in FOLDERS
+        for path in sources(folder)
+    }
+    assert {path: length for path, length in lengths.items() if length > 400} == {}
+
+
 @pytest.mark.parametrize(
     ("module", "line", "bad"),
     [
+        ("train.optim.clip", "from ..config import TrainConfig", True),
+        ("train.config.config", "from ..optim import SGD", False),
+        ("train.given.paths", "from ...tensor.tensor import Tensor", False),
         ("graph.node", "from ..tensor.tensor import Tensor", True),
         ("graph.node", "try:\n    from ..draw import draw\nexcept ImportError:\n    pass", True),
         ("arrays.device", "import tinytensor.operations.linear", True),

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from ..hints import finding as hints
 from . import data, optim, schedule
 from .checkpoint import Checkpoint, CheckpointError
-from .clip import clip_grad_norm, clip_grad_value
 from .config import ConfigError, TrainConfig
 from .data import (
     CharTokenizer,
@@ -17,15 +16,15 @@ from .data import (
     default_corpus,
     load_text,
 )
-from .optim import SGD, Adam, AdamW, param_groups
-from .optimizer import Optimizer
-from .other_names import OF_TRAIN
+from .given.other_names import OF_TRAIN
+from .optim import SGD, Adam, AdamW, Optimizer, param_groups
+from .optim.clip import clip_grad_norm, clip_grad_value
 from .parallel import DataParallel, WorkerError
-from .plot import plot_losses
-from .sample import load_model, sample_text, stream_text
+from .results.plot import plot_losses
+from .results.sample import load_model, sample_text, stream_text
+from .run.step import TrainingError
+from .run.trainer import Trainer
 from .schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
-from .step import TrainingError
-from .trainer import Trainer
 
 __all__ = [
     "Adam",

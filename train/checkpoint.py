@@ -2,7 +2,7 @@
 
 A checkpoint is a single safetensors file: weights, optimiser state and losses as arrays, and all
 the rest (settings, step, generator states, vocabulary) as JSON in its metadata. Being one file it
-can be replaced in one atomic step (see ``files.py``): a kill, a full disk or a power cut at any
+can be replaced in one atomic step (``system/files.py``): a kill, a full disk or a power cut at any
 moment leaves the last good one. Nothing in it can run code; a file from elsewhere is checked before
 anything is changed. A checksum over all of the file tells a damaged one; it does not tell who wrote
 it.
@@ -41,10 +41,10 @@ from ..nn.tensor_file import (
     read_arrays,
     read_header,
 )
-from . import files
-from .files import write_atomically
-from .memory import machine_memory, readable
-from .paths import given_path
+from .given.paths import given_path
+from .given.words import cause, readable
+from .system import files
+from .system.memory import machine_memory
 
 NAME = "checkpoint.safetensors"
 FORMAT = "tinytensor-checkpoint-2"
@@ -112,10 +112,10 @@ def save(path: str | Path, checkpoint: Checkpoint, patience: Sequence[float] | N
     content = _encode(arrays, {"format": FORMAT, "json": json.dumps(rest)})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, lambda file: file.write(content), patience)
+        files.write_bytes(path, content, patience)
     except OSError as error:
         raise SaveError(
-            f"checkpoint: cannot write {path}: {error.strerror or error}; "
+            f"checkpoint: cannot write {path}: {cause(error)}; "
             "the last good one, if any, is untouched"
         ) from error
     return path
@@ -135,9 +135,7 @@ def load(path: str | Path) -> Checkpoint:
             digest = hashlib.sha256(_blanked(path, header))
             arrays = read_arrays(file, header, digest.update)
     except OSError as error:
-        raise CheckpointError(
-            f"checkpoint: cannot read {path}: {error.strerror or error}"
-        ) from None
+        raise CheckpointError(f"checkpoint: cannot read {path}: {cause(error)}") from None
     except FormatError as error:
         raise CheckpointError(
             f"checkpoint: {path} is truncated, damaged or not a safetensors file ({error})"
@@ -209,9 +207,7 @@ def locate(path: str | Path) -> Path:
             return file
         there = file.exists()
     except OSError as error:  # a name that is too long, a folder that may not be read
-        raise CheckpointError(
-            f"checkpoint: cannot read {path}: {error.strerror or error}"
-        ) from None
+        raise CheckpointError(f"checkpoint: cannot read {path}: {cause(error)}") from None
     kind = ": what is there is no regular file" if there else ""
     raise CheckpointError(f"checkpoint: there is none at {file}{kind}")
 

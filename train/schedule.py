@@ -16,8 +16,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ..hints.finding import attribute_missing
-from .other_names import OF_SCHEDULE
-from .settings import not_negative, number, plain, shown
+from .given.other_names import OF_SCHEDULE
+from .given.values import not_negative, number, plain, shown
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tinytensor.train import DataParallel
-from tinytensor.train.cores import cores
-from tinytensor.train.parallel import why_not
+from tinytensor.train.parallel.data_parallel import why_not
+from tinytensor.train.system.cores import cores
 
 from .. import machine
 from .. import workloads as w

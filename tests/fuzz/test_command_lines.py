@@ -27,11 +27,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tinytensor import random
-from tinytensor.train import TrainConfig, Trainer, cli, signals, trainer
-from tinytensor.train import sample as sampling
+from tinytensor.train import TrainConfig, Trainer, cli
 from tinytensor.train.checkpoint import NAME
 from tinytensor.train.cli import profile as profiling
 from tinytensor.train.cli.app import app
+from tinytensor.train.results import sample as sampling
+from tinytensor.train.run import trainer
+from tinytensor.train.system import signals
 
 from ..train.helpers import TEXT, config
 from .budget import budget

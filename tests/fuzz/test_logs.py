@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinytensor.train.history import LOG, Log
+from tinytensor.train.results.log_file import LOG
+from tinytensor.train.run.log import Log
 
 from .budget import budget
 

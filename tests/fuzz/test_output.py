@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tinytensor.train.cli.output import Output
-from tinytensor.train.terminal import one_line, printable
+from tinytensor.train.system.terminal import one_line, printable
 
 from .budget import budget
 

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tinytensor.train import ConfigError, TrainConfig
-from tinytensor.train.toml_file import load_toml
+from tinytensor.train.config.toml_file import load_toml
 
 from .budget import budget
 

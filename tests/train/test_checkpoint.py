@@ -20,9 +20,10 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import nn
-from tinytensor.train import AdamW, Checkpoint, CheckpointError, files
+from tinytensor.train import AdamW, Checkpoint, CheckpointError
 from tinytensor.train import checkpoint as module
 from tinytensor.train.checkpoint import NAME, latest, load, locate, remove_leftovers, save
+from tinytensor.train.system import files
 
 from .helpers import environment
 

@@ -16,10 +16,10 @@ import tinytensor as tt
 from tinytensor.nn.tensor_file import encode
 from tinytensor.train import Checkpoint, CheckpointError, Trainer, load_model
 from tinytensor.train import checkpoint as files
-from tinytensor.train import memory as memory_module
 from tinytensor.train.checkpoint import NAME, load, save
 from tinytensor.train.cli.info import checkpoint_facts
-from tinytensor.train.restore import restore
+from tinytensor.train.results.restore import restore
+from tinytensor.train.run import memory as memory_module
 
 from .helpers import TEXT, config
 

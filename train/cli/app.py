@@ -17,13 +17,17 @@ import typer
 from typer.core import TyperGroup
 
 from ... import __version__, early_interrupt
+from ..checkpoint import CheckpointError, SaveError
 from ..config import ConfigError
-from ..signals import Interrupted
+from ..data import DataError
+from ..parallel import WorkerError
+from ..run.step import TrainingError
+from ..system.signals import Interrupted
+from ..system.terminal import tell
 from .compare import compare
 from .draw import draw
 from .export import export
 from .info import info
-from .messages import fail
 from .output import LEFT, PATIENCE, guarded, hold_descriptors
 from .parsing import Command
 from .profile import profile
@@ -93,14 +97,9 @@ def run(args: list[str]) -> int:
 def run_guarded(args: list[str]) -> int:
     """The same, once the standard streams are guarded."""
     try:
-        from ..checkpoint import CheckpointError, SaveError
-        from ..data import DataError
-        from ..parallel import WorkerError
-        from ..step import TrainingError
-
         early_interrupt.end()
         return app(args=args, prog_name="tinytensor", standalone_mode=False) or 0
-    except (KeyboardInterrupt, typer.Abort, Interrupted) as stop:  # first: imports may raise it
+    except (KeyboardInterrupt, typer.Abort, Interrupted) as stop:
         number = signal.Signals(getattr(stop, "signal", signal.SIGINT))
         what = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
         return fail(what, code=128 + number)
@@ -115,6 +114,12 @@ def run_guarded(args: list[str]) -> int:
             raise
         verb = f" {args[0]}" if args[0] in VERBS else ""
         return fail(f"{error.format_message()} (tinytensor{verb} --help lists the flags)")
+
+
+def fail(message: str, code: int = 2) -> int:
+    """Print one line to standard error; returns the exit code."""
+    tell(f"tinytensor: {message}")
+    return code
 
 
 def version(value: bool) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
+from ..checkpoint import CheckpointError
 from ..config import ConfigError
-from .output import one_line
+from ..given.words import cause
+from ..results.compare import Run, facts, find, read, warnings
+from ..results.plot import Curve, plot_runs
+from ..system.terminal import note
 from .parsing import path, paths
 from .tables import Table, show
 
@@ -31,10 +34,6 @@ def compare(
     ] = "compare.png",
 ) -> None:
     """Show runs side by side: losses, speed, the settings that differ, all curves in a plot."""
-    from ..checkpoint import CheckpointError
-    from ..compare import Run, facts, find, read, warnings
-    from ..plot import Curve, plot_runs
-
     files: dict[Path, bool] = {}  # whether it was named itself, and not found in a folder
     for place in map(Path, runs or ["runs"]):
         for file in find(place):
@@ -46,7 +45,7 @@ def compare(
         except CheckpointError as error:
             if named or len(files) == 1:
                 raise
-            print(one_line(f"note: left out: {error}"), file=sys.stderr)
+            note(f"left out: {error}")
     if not found:
         raise CheckpointError("run: all of them are damaged")
     about = facts(found)
@@ -59,7 +58,7 @@ def compare(
     try:
         plot_runs(out, curves)
     except OSError as error:
-        raise ConfigError(f"out: cannot write {out}: {error.strerror or error}") from None
+        raise ConfigError(f"out: cannot write {out}: {cause(error)}") from None
     except ValueError as error:  # an ending that matplotlib does not know
         raise ConfigError(f"out: {out}: {error}") from None
     show([], [table], [*warnings(found), f"loss curves: {out}"])

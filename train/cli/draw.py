@@ -10,8 +10,11 @@ import typer
 from ... import draw as draw_graph
 from ... import random
 from ...draw import NoRenderer
+from ...models import MODELS, build
 from ..config import LARGEST, ConfigError
-from .output import one_line
+from ..given.words import cause
+from ..run.memory import check_memory
+from ..system.terminal import one_line
 from .parsing import path
 
 #: more can't be read, and takes its time to draw
@@ -46,9 +49,6 @@ def draw(
     values: Annotated[bool, typer.Option(help="Show the numbers in small tensors")] = False,
 ) -> None:
     """Draw the computation graph of a small model's loss."""
-    from ...models import MODELS, build
-    from ..memory import check_memory
-
     if model not in MODELS:
         *others, last = MODELS
         raise ConfigError(f"model: expected {', '.join(others)} or {last}, got {model!r}")
@@ -77,7 +77,7 @@ def draw(
         reason = str(error)
         raise ConfigError(f"out: {reason[6:]}" if reason.startswith("path: ") else reason) from None
     except OSError as error:
-        raise ConfigError(f"out: cannot write {file}: {error.strerror or error}") from None
+        raise ConfigError(f"out: cannot write {file}: {cause(error)}") from None
     print(one_line(file))
 
 

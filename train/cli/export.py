@@ -6,7 +6,9 @@ from typing import Annotated, Optional
 
 import typer
 
-from .output import one_line
+from ..checkpoint import latest
+from ..results.export import export as write
+from ..system.terminal import one_line
 from .parsing import path
 
 
@@ -37,9 +39,6 @@ def export(
     ] = False,
 ) -> None:
     """Write a trained model for nanoGPT, Hugging Face's transformers or PyTorch."""
-    from ..checkpoint import latest
-    from ..export import export as write
-
     files = write(latest() if checkpoint is None else checkpoint, format, out, overwrite)
     folder = files[0].parent
     print(f"weights     {one_line(files[0])}")

@@ -14,8 +14,10 @@ from threadpoolctl import threadpool_info
 from ... import __version__, cuda
 from ...draw.render import renderer
 from ..config import text_name
-from ..restore import restore
-from .output import one_line
+from ..given.words import readable
+from ..results.history import RECENT
+from ..results.restore import restore
+from ..system.terminal import one_line
 from .parsing import path
 
 
@@ -50,7 +52,6 @@ def environment_facts() -> dict[str, str]:
     for name in ("scipy", "safetensors", "rich", "typer", "matplotlib", "graphviz"):
         facts[name] = of(name)
     facts["CUDA"] = cuda.why_not() or "available"
-
     facts["pictures"] = str(renderer() or "no Graphviz: .gv text only")
     return facts
 
@@ -83,7 +84,7 @@ def checkpoint_facts(path: str | Path) -> dict[str, str]:
     weights = model.state_dict()
     broken = [name for name, array in weights.items() if not np.isfinite(array).all()]
     facts = {
-        "file": f"{found.file} ({found.file.stat().st_size / 1e6:.1f} MB)",
+        "file": f"{found.file} ({readable(found.file.stat().st_size)})",
         "model": f"{type(model).__name__}, {model.num_parameters():,} parameters",
         **{f"  {name}": str(value) for name, value in model.config.to_dict().items()},
         "data": text_name(config.data),
@@ -93,9 +94,8 @@ def checkpoint_facts(path: str | Path) -> dict[str, str]:
     if broken:
         facts["weights"] = f"not finite in {len(broken)} of {len(weights)} arrays: {broken[0]}"
     if history.train:
-        recent = history.train[-50:]
-        mean = sum(recent) / len(recent)
-        facts["training loss"] = f"{mean:.4f} (mean of the last {len(recent)} steps)"
+        count = min(RECENT, len(history.train))
+        facts["training loss"] = f"{history.recent:.4f} (mean of the last {count} steps)"
     if history.val:
         step, loss = history.val[-1]
         facts["validation loss"] = f"{loss:.4f} at step {step}"

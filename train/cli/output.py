@@ -18,11 +18,6 @@ import time
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from ..terminal import as_shown, is_terminal, one_line, printable
-
-__all__ = ["Output", "as_shown", "guarded", "hold_descriptors", "is_terminal", "one_line",
-           "printable"]  # fmt: skip
-
 #: seconds that a training run waits for a reader that takes nothing
 PATIENCE = 1.0
 #: errors after which a stream may work again

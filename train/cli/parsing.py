@@ -8,8 +8,8 @@ import typer
 from typer.core import TyperCommand
 
 from ..config import ConfigError
-from ..paths import given_path
-from ..settings import shortened
+from ..given.paths import given_path
+from ..given.words import shortened
 
 
 class Command(TyperCommand):

@@ -6,11 +6,12 @@ import json
 import math
 import sys
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import Annotated, Any, Optional
 
+import numpy as np
 import typer
 
 from ... import __version__
@@ -18,12 +19,12 @@ from ...profiling import Cost, Entry, Profile
 from ...profiling import profile as new_profile
 from ...profiling.report import COLUMNS, meaning, milliseconds, percent, rows, speed, summary
 from ..config import LARGEST, ConfigError, TrainConfig
+from ..optim.clip import clip_grad_norm
+from ..run.trainer import Trainer
 from .flags import with_settings
+from .info import blas
 from .tables import Table, show
 from .waiting import Waiting
-
-if TYPE_CHECKING:
-    from ..trainer import Trainer
 
 PHASES = ("batch", "forward", "backward", "clip", "optimiser")
 #: the settings of a run that change what a step costs
@@ -57,10 +58,6 @@ class StepProfile:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, fit for JSON; the profile's are of all steps together."""
-        import numpy as np
-
-        from .info import blas
-
         config = self.config.to_dict()
         return {
             "tinytensor": __version__,
@@ -85,8 +82,6 @@ def measure(config: TrainConfig, steps: int = 20, text: str | None = None) -> St
     Raises:
         DataError, ConfigError: as for a run.
     """
-    from ..trainer import Trainer
-
     if steps < 1:
         raise ConfigError(f"steps: expected at least 1, got {steps}")
     trainer = Trainer(config.merged({"out": None, "workers": 1}), text)
@@ -115,9 +110,6 @@ def measure(config: TrainConfig, steps: int = 20, text: str | None = None) -> St
 
 def run_step(trainer: Trainer, profile: Profile | None = None) -> None:
     """The work of ``Trainer.train_step``, without log and history, in phases for a profile."""
-    from contextlib import nullcontext
-
-    from ..clip import clip_grad_norm
 
     def phase(name: str) -> AbstractContextManager[None]:
         return nullcontext() if profile is None else profile.phase(name)

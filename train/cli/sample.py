@@ -10,8 +10,11 @@ import typer
 
 from ... import Generator
 from ... import device as find
+from ..checkpoint import latest
 from ..config import LARGEST, SEEDS, ConfigError
-from .output import as_shown
+from ..data import DataError
+from ..results.sample import load_model, stream_text
+from ..system.terminal import as_shown
 from .parsing import path
 
 
@@ -50,10 +53,6 @@ def sample(
 
     A terminal gets control characters as visible escapes, a file or a pipe the text as it is.
     """
-    from ..checkpoint import latest
-    from ..data import DataError
-    from ..sample import load_model, stream_text
-
     check_device(device)
     model, tokenizer = load_model(latest() if checkpoint is None else checkpoint)
     model.to(device)
@@ -78,7 +77,6 @@ def sample(
 
 def check_device(device: str) -> None:
     """Refuse a device that is not there, in a ConfigError."""
-
     try:
         find(device)
     except (ValueError, RuntimeError) as error:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...profiling.report import aligned
-from .output import is_terminal, one_line
+from ..system.terminal import is_terminal, one_line
 
 
 class Table(NamedTuple):

@@ -5,21 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
+from ..checkpoint import SaveError, latest, locate
 from ..config import ConfigError, TrainConfig, check_value
-from ..toml_file import load_toml
+from ..config.toml_file import load_toml
+from ..given.words import cause
+from ..run.folder import RunFolder
+from ..run.trainer import Trainer
+from ..system.signals import Stop
+from ..system.terminal import as_shown, command, note, one_line
 from .flags import with_settings
-from .messages import command
-from .output import as_shown, one_line
 from .parsing import path
+from .progress import make_report, part_read
 from .waiting import Waiting
-
-if TYPE_CHECKING:
-    from ..folder import RunFolder
-    from ..trainer import Trainer
 
 
 @with_settings
@@ -41,12 +42,6 @@ def train(
     **settings: Any,
 ) -> int:
     """Train a model on a text; ends with validation loss, a sample, checkpoint and loss curve."""
-    from ..checkpoint import SaveError, latest, locate
-    from ..folder import RunFolder
-    from ..progress import make_report
-    from ..signals import Stop
-    from ..trainer import Trainer
-
     given = load_toml(config) if config is not None else {}
     given |= {name: value for name, value in settings.items() if value not in (None, [])}
     if overwrite and resume:
@@ -93,18 +88,15 @@ def say_what_differs(trainer: Trainer) -> None:
     """Notes on what is not as it was when the checkpoint was saved."""
     if not trainer.same_text:
         reason = trainer.text_note and f"; {trainer.text_note}"
-        note = one_line(f"note: the text is not the one of the checkpoint{reason}")
-        print(note, file=sys.stderr)
+        note(f"the text is not the one of the checkpoint{reason}")
     if trainer.workers_note:
-        print(f"note: {trainer.workers_note}", file=sys.stderr)
+        note(trainer.workers_note)
     if trainer.step >= trainer.config.steps:
         print(f"all {trainer.config.steps} steps are done; --steps N goes on")
 
 
 def show_results(trainer: Trainer) -> None:
     """A sample and the validation loss of the model as it is now."""
-    from ..progress import part_read
-
     with Waiting("writing a sample", sys.stdout):
         text = trainer.sample()
     print(f"\nsample:\n{as_shown(text)}\n")
@@ -119,8 +111,6 @@ def run_folder(config: TrainConfig, overwrite: bool) -> Iterator[RunFolder]:
     Raises:
         ConfigError: the one asked for is no folder, is in use, or has a checkpoint.
     """
-    from ..folder import RunFolder
-
     if config.out is None:
         place = RunFolder.choose(config.model)
     else:
@@ -128,7 +118,7 @@ def run_folder(config: TrainConfig, overwrite: bool) -> Iterator[RunFolder]:
         try:
             there, is_folder = place.path.exists(), place.path.is_dir()
         except OSError as error:  # a name that is too long, a folder that may not be entered
-            raise ConfigError(f"out: cannot use {place.path}: {error.strerror or error}") from None
+            raise ConfigError(f"out: cannot use {place.path}: {cause(error)}") from None
         if there and not is_folder:
             raise ConfigError(f"out: {place.path} is not a folder")
         place.claim()

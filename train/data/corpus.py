@@ -16,6 +16,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
+from ..given.words import readable
 from . import decoding
 from .decoding import codec_name, text_pieces
 from .errors import DataError
@@ -213,7 +214,7 @@ class TextFiles(Corpus):
         """See :class:`Corpus`; with the size once the files have been read."""
         parts = [str(self.files[0]) if len(self.files) == 1 else f"{len(self.files):,} files"]
         if self._bytes is not None:
-            parts.append(byte_size(self._bytes))
+            parts.append(readable(self._bytes))
         if self.repeated:
             more = f" and {len(self.repeated) - 1:,} more" if len(self.repeated) > 1 else ""
             verb = "are" if more else "is"
@@ -225,13 +226,3 @@ class TextFiles(Corpus):
         if len(self.files) == 1:
             return f"{self.files[0]} is empty"
         return f"all {len(self.files):,} files are empty"
-
-
-def byte_size(count: int) -> str:
-    """A number of bytes as ``12.1 MB``."""
-    size, unit = float(count), "bytes"
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if size < 999.95 or unit == "TB":
-            break
-        size /= 1000
-    return f"{count:,} bytes" if unit == "bytes" else f"{size:.1f} {unit}"

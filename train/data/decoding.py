@@ -9,6 +9,8 @@ import io
 from collections.abc import Iterator
 from typing import IO
 
+from ..given.values import shown as quoted
+from ..given.words import cause
 from .errors import DataError
 
 PIECE = 1 << 16  # bytes, or characters of a string, looked at in one go
@@ -32,23 +34,28 @@ def codec_name(encoding: str) -> str:
     Raises:
         DataError: Python knows no text encoding of this name; similar ones are named.
     """
+    if name := _text_codec(encoding):
+        return name
+    known = {*encodings.aliases.aliases, *encodings.aliases.aliases.values()}
+    wanted = str(encoding).lower().replace("_", "-")
+    similar = difflib.get_close_matches(wanted, sorted(n.replace("_", "-") for n in known), n=9)
+    close = [name for name in similar if _text_codec(name)][:3]
+    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    raise DataError(
+        "encoding: expected a text encoding, such as utf-8, utf-16, cp1252 or latin-1, got "
+        f"{quoted(encoding)}{hint}"
+    )
+
+
+def _text_codec(encoding: str) -> str | None:
+    """Python's name of a text encoding, None where it has none of this name."""
     try:
-        io.TextIOWrapper(io.BytesIO(), encoding=encoding).detach()
+        "".encode(encoding)  # refuses what turns bytes into bytes, as base64 does
         codecs.getincrementaldecoder(encoding)
         name = codecs.lookup(encoding).name
-        if name not in DOMAIN_NAMES:
-            return name
     except (LookupError, ValueError, ImportError, TypeError):
-        pass
-    known = {name.replace("_", "-") for name in encodings.aliases.aliases.values()}
-    known |= {name.replace("_", "-") for name in encodings.aliases.aliases}
-    wanted = str(encoding).lower().replace("_", "-")
-    close = difflib.get_close_matches(wanted, sorted(known), n=3)
-    advice = f"did you mean {' or '.join(close)}?" if close else ""
-    raise DataError(
-        f"encoding: Python has no text encoding {encoding!r}; "
-        f"{advice or 'usual ones are utf-8, utf-16, latin-1, cp1252'}"
-    )
+        return None
+    return None if name in DOMAIN_NAMES else name
 
 
 def text_pieces(
@@ -96,7 +103,7 @@ def text_pieces(
     except UnicodeError as error:  # without a place: a byte-order mark is missing, say
         raise DataError(f"data: {name} is not {shown(encoding)} text ({error})") from None
     except OSError as error:
-        raise DataError(f"data: cannot read {name}: {error.strerror or error}") from None
+        raise DataError(f"data: cannot read {name}: {cause(error)}") from None
 
 
 def refuse_binary(head: bytes, name: str, codec: str) -> None:

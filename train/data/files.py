@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+from ..given.paths import given_path
+from ..given.words import cause
 from .errors import DataError
 from .storage import kept, scratch_file
 
@@ -45,9 +47,16 @@ def find_files(names: Names) -> tuple[list[Path], list[str]]:
 
 
 def as_names(names: Names) -> tuple[str, ...]:
-    """One name or several, as several."""
+    """One name or several, as several, with ``~`` filled in.
+
+    Raises:
+        DataError: one can be no path.
+    """
     several = [names] if isinstance(names, (str, os.PathLike)) else names
-    return tuple(os.fspath(name) for name in several)
+    try:
+        return tuple(given_path(name) for name in several)
+    except ValueError as error:
+        raise DataError(f"data: {error}") from None
 
 
 def absolute_names(names: Names) -> tuple[str, ...]:
@@ -67,8 +76,6 @@ def is_pattern(name: str) -> bool:
 
 def _stands_for(name: str) -> list[Path]:
     """The files of one name."""
-    if not name:
-        raise DataError("data: expected the name of a file, folder or pattern, got ''")
     try:
         if is_pattern(name):
             matches = sorted(Path(match) for match in glob.glob(name, recursive=True))
@@ -84,9 +91,8 @@ def _stands_for(name: str) -> list[Path]:
     except (OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        reason = getattr(error, "strerror", None) or error
         where = getattr(error, "filename", None) or name
-        raise DataError(f"data: cannot read {where}: {reason}") from None
+        raise DataError(f"data: cannot read {where}: {cause(error)}") from None
     return [Path(name)]
 
 
@@ -131,10 +137,9 @@ def open_file(path: str | Path) -> tuple[IO[bytes], bool]:
     except (OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        reason = getattr(error, "strerror", None) or error
         gone = isinstance(error, FileNotFoundError) and str(path).startswith("/dev/fd/")
         hint = "; it was a pipe, which is there only once: name a file" if gone else ""
-        raise DataError(f"data: cannot read {path}: {reason}{hint}") from None
+        raise DataError(f"data: cannot read {path}: {cause(error)}{hint}") from None
 
 
 def _copy(file: IO[bytes], name: str) -> IO[bytes]:

@@ -14,6 +14,7 @@ from typing import IO
 
 import numpy as np
 
+from ..given.words import cause
 from .errors import DataError
 
 IN_MEMORY = 64 << 20  # bytes of ids up to which they are kept in memory
@@ -44,7 +45,7 @@ def kept(what: str) -> Iterator[None]:
         except OSError:  # none can be written to, which is what `error` says
             where = ""
         raise DataError(
-            f"data: cannot keep {what} in a temporary file{where}: {error.strerror or error}; "
+            f"data: cannot keep {what} in a temporary file{where}: {cause(error)}; "
             "TMPDIR names another folder for it"
         ) from None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .decoding import text_pieces
 from .errors import DataError
-from .files import open_file
+from .files import as_names, open_file
 
 
 def default_corpus() -> str:
@@ -41,11 +41,12 @@ def load_text(path: str | Path, encoding: str = "utf-8") -> str:
         DataError: it cannot be read, is empty, or is not in this encoding; the message names the
             file. Or no such encoding is known.
     """
-    file, _ = open_file(path)
+    (name,) = as_names(path)
+    file, _ = open_file(name)
     with file:
-        text = "".join(text_pieces(file, str(path), encoding))
+        text = "".join(text_pieces(file, name, encoding))
     if not text:
-        raise DataError(f"data: {path} is empty")
+        raise DataError(f"data: {name} is empty")
     return text
 
 

@@ -46,6 +46,11 @@ class CharTokenizer:
         """Number of symbols."""
         return len(self.symbols)
 
+    @property
+    def start_id(self) -> int:
+        """What a text begins after: the id of a newline, 0 where that is no symbol."""
+        return max(0, self.symbols.find("\n"))
+
     def __len__(self) -> int:
         return len(self.symbols)
 

@@ -254,8 +254,8 @@ TABLES: dict[str, tuple[Any, dict[str, str]]] = {
     "nn": (nn, nn.other_names.OF_NN),
     "nn.init": (nn.init, nn.other_names.OF_INIT),
     "model": (nn.Linear(2, 2), nn.other_names.OF_MODULE),
-    "train": (train, train.other_names.OF_TRAIN),
-    "optimizer": (train.SGD([leaf([1.0])]), train.other_names.OF_OPTIMIZER),
+    "train": (train, train.given.other_names.OF_TRAIN),
+    "optimizer": (train.SGD([leaf([1.0])]), train.given.other_names.OF_OPTIMIZER),
     "models": (models, models.OF_MODELS),
 }
 SEEN = leaf([1.0])

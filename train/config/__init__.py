@@ -1,0 +1,29 @@
+"""All settings of a run: defaults, checks, and the TOML file."""
+
+from .config import (
+    CHOICES,
+    LARGEST,
+    MODEL_FIELDS,
+    PATHS,
+    SEEDS,
+    ConfigError,
+    TrainConfig,
+    check_names,
+    check_value,
+    text_name,
+    value_type,
+)
+
+__all__ = [
+    "CHOICES",
+    "LARGEST",
+    "MODEL_FIELDS",
+    "PATHS",
+    "SEEDS",
+    "ConfigError",
+    "TrainConfig",
+    "check_names",
+    "check_value",
+    "text_name",
+    "value_type",
+]

@@ -1,0 +1,347 @@
+"""Settings of a training run, their defaults and limits.
+
+Each setting is one field of :class:`TrainConfig`, with its help text beside it. The flags of
+``tinytensor train`` are made from the same fields, so the two can't drift apart. A flag wins over
+the TOML file (``toml_file.py``), the file over the default.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from ...hints.finding import hint
+from ...models import MODELS
+from ..data import DataError
+from ..data.decoding import codec_name
+from ..given.paths import given_path
+from ..given.values import plain, shown
+from ..schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
+
+#: the largest integer of a field without a limit of its own: what a count in 64 bits holds
+LARGEST = 2**63 - 1
+#: the largest seed: the generators take 128 bits
+SEEDS = 2**128 - 1
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be used; the message names it in one line."""
+
+
+def setting(
+    default: Any,
+    text: str,
+    low: float | None = None,
+    *,
+    above: float | None = None,
+    high: float | None = None,
+    below: float | None = None,
+    why: str = "",
+) -> Any:
+    """A dataclass field with its help text and its limits: at least ``low`` or more than ``above``,
+    at most ``high`` or less than ``below``; ``why`` explains them where they are passed."""
+    limits = {"at least": low, "above": above, "at most": high, "below": below}
+    given = {word: limit for word, limit in limits.items() if limit is not None}
+    return field(default=default, metadata={"help": text, "limits": given, "why": why})
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """All settings of a run. ``TrainConfig(model="lstm", steps=500)`` checks them.
+
+    A field that is None leaves the choice to the model (its config class has the default) or, for
+    ``data``, ``out`` and ``workers``, to the trainer.
+
+    Numbers may be NumPy's, or arrays and tensors without axes. ``data`` may be one name, or a list;
+    the ``~`` of a home folder is filled in. No integer may be larger than 64 bits hold.
+
+    Raises:
+        ConfigError: a value of the wrong type or out of range, or values that do not go together.
+    """
+
+    data: tuple[str, ...] | None = setting(
+        None,
+        "Text: a file, folder or pattern; may be given several times "
+        "(default: the help topics of Python)",
+    )
+    encoding: str = setting("utf-8", "Encoding of the text's files")
+    out: str | None = setting(None, "Folder of the run (default: runs/MODEL, or the next free one)")
+    model: str = setting("gpt", "gpt, lstm or rnn")
+
+    n_layer: int | None = setting(
+        None, "Layers (default: gpt 4, lstm and rnn 2)", 1, high=10_000,
+        why="more are too slow even to build",
+    )  # fmt: skip
+    n_head: int | None = setting(None, "Attention heads of a gpt (default: 4)", 1)
+    n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
+    n_hidden: int | None = setting(None, "State of an lstm or rnn (default: 240, 480)", 1)
+    block_size: int = setting(64, "Symbols in a training block, a gpt's longest context", 1)
+    dropout: float = setting(
+        0.0, "Dropout probability", 0.0, below=1.0, why="at 1 nothing is left to learn from"
+    )
+    bias: bool | None = setting(None, "Biases in a gpt's layers (default: no-bias)")
+    tie_weights: bool | None = setting(None, "Share an lstm's or rnn's embedding with its head")
+
+    steps: int = setting(3000, "Training steps", 1)
+    batch_size: int = setting(12, "Blocks in a batch", 1)
+    workers: int | None = setting(
+        None, "Processes that share each batch (default: all cores where that is faster, else 1)", 1
+    )
+    oversubscribe: bool = setting(False, "Allow more workers than cores, or than blocks in a batch")
+    accumulate: int = setting(1, "Batches whose gradients are averaged for one step", 1)
+    optimizer: str = setting("adamw", "adamw or sgd")
+    lr: float = setting(1e-3, "Learning rate at its peak", 0.0)
+    min_lr: float | None = setting(
+        None, "Learning rate at the end (default: lr / 10; with schedule step 0)", 0.0
+    )
+    warmup: int = setting(100, "Steps in which the learning rate rises", 0)
+    schedule: str = setting("cosine", "Then: cosine, exponential, step (sudden falls), constant")
+    lr_step: int = setting(1000, "Steps between two falls of schedule step", 1)
+    lr_gamma: float = setting(0.1, "Factor of each fall of schedule step", above=0.0, high=1.0)
+    beta1: float = setting(
+        0.9, "Decay of AdamW's mean of gradients, SGD's momentum", 0.0, below=1.0
+    )
+    beta2: float = setting(0.99, "Decay of AdamW's mean of squares", 0.0, below=1.0)
+    weight_decay: float = setting(0.1, "Decay of matrices (norms and biases have none)", 0.0)
+    clip: float = setting(1.0, "Largest norm of the gradient, 0 for no limit", 0.0)
+    seed: int = setting(
+        1, "Seed of parameters, batches, dropout and samples", 0, high=SEEDS,
+        why="the generators are seeded with 128 bits",
+    )  # fmt: skip
+
+    eval_every: int = setting(500, "Steps between two validations", 1)
+    eval_batches: int = setting(
+        200, "Most batches in a validation, spread evenly over its split; 0 for all", 0
+    )
+    checkpoint_every: int = setting(500, "Steps between two checkpoints", 1)
+    log_every: int = setting(100, "Steps between two lines where there is no progress bar", 1)
+    log: str = setting("jsonl", "Logs: jsonl (always there), csv, tensorboard; commas between them")
+    sample_length: int = setting(
+        300, "Characters of the sample at the end", 0, high=1_000_000,
+        why="tinytensor sample --length writes longer texts",
+    )  # fmt: skip
+    device: str = setting("cpu", "cpu or cuda")
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            object.__setattr__(self, f.name, check(f, getattr(self, f.name)))
+        if self.min_lr is not None and self.min_lr > self.lr:
+            raise ConfigError(
+                f"min_lr: expected at most lr = {self.lr}, got {self.min_lr}; set both"
+            )
+        if self.workers not in (None, 1) and self.device != "cpu":
+            raise ConfigError(
+                f"workers: expected 1 with device {self.device}, got {self.workers}; "
+                "processes share the cores of a CPU"
+            )
+        if self.schedule == "exponential" and self.min_lr == 0.0:
+            raise ConfigError("min_lr: expected above 0.0 with schedule exponential, got 0.0")
+        settings, model = self.model_settings(), MODELS[self.model][1]
+        known = [f.name for f in fields(model)]
+        for name in settings:
+            if name not in known:
+                own = ", ".join(name for name in MODEL_FIELDS if name in known)
+                raise ConfigError(f"{name}: model {self.model} has none, only {own}")
+        try:
+            model(vocab_size=1, **settings)  # what does not go together, n_embd and n_head
+            self.make_schedule()
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+
+    def model_settings(self) -> dict[str, Any]:
+        """What to give ``models.build`` besides the vocabulary's size; fields left None are out."""
+        given = {name: getattr(self, name) for name in MODEL_FIELDS}
+        if self.model == "gpt" and self.bias is None:
+            given["bias"] = False  # trains as well without, and faster
+        return {name: value for name, value in given.items() if value is not None}
+
+    def make_schedule(self) -> Schedule:
+        """The learning rate of each step."""
+        end = self.lr / 10 if self.min_lr is None else self.min_lr
+        if self.schedule == "constant":
+            return LinearWarmup(self.lr, self.warmup)
+        if self.schedule == "step":
+            floor = self.min_lr or 0.0
+            return StepDecay(self.lr, self.lr_step, self.lr_gamma, floor, self.warmup)
+        if self.schedule == "exponential":
+            fall = max(1, self.steps - self.warmup)
+            gamma = (end / self.lr) ** (1 / fall) if self.lr else 1.0
+            return ExponentialDecay(self.lr, gamma, end, self.warmup)
+        return CosineWarmup(self.lr, end, self.warmup, self.steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as a dict of plain values, fit for JSON."""
+        values = asdict(self)
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str = "config") -> TrainConfig:
+        """A config from a dict; fields that it lacks have their defaults.
+
+        Raises:
+            ConfigError: an unknown name, or a value that does not fit; ``where`` starts the line.
+        """
+        try:
+            check_names(values)
+            return cls(**values)
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from None
+
+    def merged(self, values: Mapping[str, Any]) -> TrainConfig:
+        """A copy with the given fields, checked."""
+        return replace(self, **values)
+
+
+#: fields with a fixed list of values
+CHOICES = {
+    "model": ("gpt", "lstm", "rnn"),
+    "optimizer": ("adamw", "sgd"),
+    "schedule": ("cosine", "exponential", "step", "constant"),
+    "device": ("cpu", "cuda"),
+}
+#: the logs that a run can keep; the first is always there
+LOGS = ("jsonl", "csv", "tensorboard")
+#: fields that belong to the model: a resumed run can't change them
+MODEL_FIELDS = (
+    "n_layer", "n_head", "n_embd", "n_hidden", "block_size", "dropout", "bias", "tie_weights",
+)  # fmt: skip
+
+#: fields that are names of files or folders
+PATHS = ("data", "out")
+
+_TYPES = typing.get_type_hints(TrainConfig)
+
+
+def value_type(name: str) -> tuple[type, bool]:
+    """A field's type (int, float, bool, str or, for several strings, tuple), and whether it may be
+    None."""
+    hint = _TYPES[name]
+    optional = isinstance(hint, types.UnionType)
+    kind = hint.__args__[0] if optional else hint
+    return typing.get_origin(kind) or kind, optional
+
+
+def check(f: Any, value: Any) -> Any:
+    """The value of a field in Python's own type.
+
+    Raises:
+        ConfigError: wrong type or out of range; names the field, what came and what was expected.
+    """
+    kind, optional = value_type(f.name)
+    if value is None and optional:
+        return None
+    found = plain(value)
+    if isinstance(found, os.PathLike) and f.name in PATHS:
+        found = os.fspath(found)
+    if kind is tuple:
+        found = (found,) if isinstance(found, str) else found
+        if isinstance(found, tuple):
+            found = tuple(os.fspath(x) if isinstance(x, os.PathLike) else x for x in found)
+    if not _fits(kind, found):
+        raise ConfigError(f"{f.name}: expected {_EXPECTED[kind]}, got {shown(value)}")
+    if f.name in PATHS:
+        try:
+            return tuple(map(given_path, found)) if kind is tuple else given_path(found)
+        except ValueError as error:
+            raise ConfigError(f"{f.name}: {error}") from None
+    if f.name == "encoding":
+        try:
+            return codec_name(found)
+        except DataError as error:
+            raise ConfigError(str(error)) from None
+    if kind is float:
+        try:
+            found = float(found)
+        except OverflowError:  # an integer beyond all floats
+            found = math.inf
+        if not math.isfinite(found):
+            raise ConfigError(f"{f.name}: expected a finite number, got {shown(value)}")
+    if f.name == "log":
+        return _logs(found)
+    choices = CHOICES.get(f.name, (found,))
+    if found not in choices:
+        raise ConfigError(f"{f.name}: expected one of {', '.join(choices)}, got {shown(found)}")
+    limits, why = f.metadata["limits"], f.metadata["why"]
+    if kind is int and found > LARGEST and "at most" not in limits:
+        limits, why = {"at most": LARGEST}, "it has to fit into 64 bits"
+    if not all(_WITHIN[word](found, limit) for word, limit in limits.items()):
+        range_ = " and ".join(f"{word} {limit}" for word, limit in limits.items())
+        reason = why and f"; {why}"
+        raise ConfigError(f"{f.name}: expected {range_}, got {shown(value)}{reason}")
+    return found
+
+
+def check_value(name: str, value: Any) -> Any:
+    """:func:`check` for a field by its name."""
+    return check(TrainConfig.__dataclass_fields__[name], value)
+
+
+def _fits(kind: type, value: Any) -> bool:
+    """Whether a value is of a field's type."""
+    if kind is tuple:
+        return isinstance(value, tuple) and bool(value) and all(isinstance(x, str) for x in value)
+    if isinstance(value, bool) and kind is not bool:
+        return False
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+_EXPECTED = {
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    str: "a string",
+    tuple: "a string or a list of strings",
+}
+
+
+def _logs(names: str) -> str:
+    """The logs of a run in their order, each once, the first of them in any case.
+
+    Raises:
+        ConfigError: there is no such log.
+    """
+    given = [name.strip() for name in names.split(",")]
+    for name in given:
+        if name not in LOGS:
+            raise ConfigError(
+                f"log: expected {', '.join(LOGS)}, or some of them with commas between, "
+                f"got {shown(names)}"
+            )
+    return ",".join(name for name in LOGS if name == LOGS[0] or name in given)
+
+
+_WITHIN = {
+    "at least": operator.ge,
+    "above": operator.gt,
+    "at most": operator.le,
+    "below": operator.lt,
+}
+
+
+def check_names(values: Mapping[str, Any]) -> None:
+    """Raise ConfigError where a name is not that of a setting."""
+    names = [f.name for f in fields(TrainConfig)]
+    unknown = sorted(set(values) - set(names))
+    if unknown:
+        advice = hint(unknown[0].replace("-", "_"), {}, names)
+        known = advice or f"; known are {', '.join(names)}"
+        raise ConfigError(f"unknown setting {shown(unknown[0])}{known}")
+
+
+def text_name(data: Any) -> str:
+    """What a run is trained on, for a line of text: one name, several, or the default.
+
+    Args:
+        data: as in :class:`TrainConfig`; older checkpoints hold a plain string.
+    """
+    names = [data] if isinstance(data, str) else data if isinstance(data, (list, tuple)) else []
+    if not names:
+        return "the help topics of Python"
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(map(str, names[:3])) + more

@@ -1,0 +1,1 @@
+"""What a user gives: values, paths and names of other libraries, checked and explained."""

@@ -1,0 +1,5 @@
+"""Several processes that share each batch."""
+
+from .data_parallel import DataParallel, WorkerError
+
+__all__ = ["DataParallel", "WorkerError"]

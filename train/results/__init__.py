@@ -1,0 +1,1 @@
+"""What a run has left, and what is made of it: texts, pictures, comparisons, other formats."""

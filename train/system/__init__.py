@@ -1,0 +1,1 @@
+"""What the machine gives: files, signals, processor cores, memory, the terminal."""
