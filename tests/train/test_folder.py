@@ -23,7 +23,7 @@ from tinytensor.train import folder as module
 from tinytensor.train.folder import LOCK, OWNER, InUse, RunFolder, last_checkpoint
 from tinytensor.train.parallel import why_not
 from tinytensor.train.progress import Report
-from tinytensor.train.signals import Stop
+from tinytensor.train.signals import Interrupted, Stop
 
 from .helpers import TEXT, call, command, config, environment, flags
 from .test_trainer import whole
@@ -100,6 +100,24 @@ def test_folders_that_were_made_for_nothing_are_removed(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "mine").held():
         pass
     assert names(tmp_path) == ["mine"], "it was there before"
+
+
+@pytest.mark.parametrize("at", ["_acquire", "write_atomically"])
+def test_a_signal_while_it_is_claimed_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    def interrupted(*args: Any, **kwargs: Any) -> None:
+        raise Interrupted(signal.SIGTERM)
+
+    place = tmp_path / "a" / "b"
+    with monkeypatch.context() as patch:
+        patch.setattr(module if at == "write_atomically" else RunFolder, at, interrupted)
+        with pytest.raises(Interrupted):
+            RunFolder(place).claim()
+    assert list(tmp_path.iterdir()) == []
+    with RunFolder(place).held() as folder, pytest.raises(InUse):
+        RunFolder(folder.path).claim()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_first_free_folder_is_chosen(tmp_path: Path) -> None:
