@@ -108,12 +108,14 @@ class RunFolder:
             InUse: another run has it, in this process or elsewhere; says which. (A ConfigError.)
             ConfigError: it cannot be made or written to.
         """
+        held = self._held
         try:
             self._claim()
         except BaseException:  # that of a signal too: nothing is to stay behind
-            self._held = self._lock is not None
-            self.release()
-            self._unmake()
+            if not held:
+                self._held = self._lock is not None
+                self.release()
+                self._unmake()
             raise
 
     def _claim(self) -> None:

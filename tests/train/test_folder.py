@@ -115,8 +115,10 @@ def test_a_signal_while_it_is_claimed_leaves_nothing_behind(
         with pytest.raises(Interrupted):
             RunFolder(place).claim()
     assert list(tmp_path.iterdir()) == []
-    with RunFolder(place).held() as folder, pytest.raises(InUse):
-        RunFolder(folder.path).claim()
+    with RunFolder(place).held() as folder:
+        for again in (folder, RunFolder(place)):
+            with pytest.raises(InUse):
+                again.claim()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -322,6 +324,15 @@ def test_a_picture_that_fails_costs_nothing(
         "warning: the loss curve could not be drawn: [Errno 13] Permission denied\n"
     )
     assert names(tmp_path) == [files.NAME, "log.jsonl"]
+
+
+def test_no_picture_is_named_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(TEXT)
+    (tmp_path / "run" / "loss.png").mkdir(parents=True)
+    words = ["--data", "text.txt", "--out", "run", *flags(steps=2)]
+    done = call("train", *words, cwd=tmp_path)
+    assert done.returncode == 0 and "the loss curve could not be drawn" in done.stderr
+    assert "checkpoint  " in done.stdout and "loss curve" not in done.stdout
 
 
 # ---- stopping ---------------------------------------------------------------------------------
