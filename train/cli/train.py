@@ -72,7 +72,8 @@ def train(
         if complete:
             show_results(trainer)
             print(f"checkpoint       {one_line(place.checkpoint)}")
-            print(f"loss curve       {one_line(place.picture)}")
+            if place.picture.is_file():  # a warning has said why it is not
+                print(f"loss curve       {one_line(place.picture)}")
             print(f"more text        {command('sample', place.path)}")
             return 0
     print(

@@ -25,7 +25,7 @@ from ..results.log_file import LOG
 from ..system.files import lines, remove_leftovers, write_bytes
 from ..system.terminal import command, one_line, warn
 from .log import Log
-from .loggers import Logs
+from .loggers import Logs, remove_others
 
 PICTURE = "loss.png"
 LOCK = ".lock"
@@ -108,6 +108,17 @@ class RunFolder:
             InUse: another run has it, in this process or elsewhere; says which. (A ConfigError.)
             ConfigError: it cannot be made or written to.
         """
+        held = self._held
+        try:
+            self._claim()
+        except BaseException:  # that of a signal too: nothing is to stay behind
+            if not held:
+                self._held = self._lock is not None
+                self.release()
+                self._unmake()
+            raise
+
+    def _claim(self) -> None:
         for last in (False, False, True):
             try:
                 self._make(new=False)
@@ -117,7 +128,6 @@ class RunFolder:
                 if last:
                     raise self._refused(error) from None
             except OSError as error:
-                self._unmake()
                 raise self._refused(error) from None
         self._held = True
         remove_leftovers(self.path, (NAME, LOG, PICTURE, OWNER))
@@ -253,6 +263,8 @@ class RunFolder:
         def trouble(text: str) -> None:
             warn(f"{self.path}: {text}")
 
+        if step == 0 and (self.checkpoint.is_file() or (self.path / LOG).is_file()):
+            remove_others(self.path, more)  # of the run that was here before
         self._log = Logs(Log(self.path, step, validated, trouble), more, self.path, trouble)
 
     def log(self, step: int, **values: Any) -> None:

@@ -7,6 +7,8 @@ that cannot be written never costs the run: it is said once, and the run goes on
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib.util
 import os
 import re
@@ -18,13 +20,14 @@ from typing import Any, BinaryIO, Protocol
 
 from ..config import ConfigError
 from ..given.words import cause
-from ..results.log_file import LOG, entries
-from ..system.files import open_regular, write_atomically
+from ..results.log_file import LOG, LONGEST, entries
+from ..system.files import lines, open_regular, write_atomically
 
 CSV = "log.csv"
 #: the folder of TensorBoard's files in that of the run
 EVENTS = "tensorboard"
 COLUMNS = ("step", "loss", "lr", "grad_norm", "seconds", "val_loss")
+HEADER = ",".join(COLUMNS).encode() + b"\n"
 #: what TensorBoard calls them
 TAGS = {
     "loss": "loss/training",
@@ -113,7 +116,7 @@ class CsvLog:
 
         def content(file: BinaryIO) -> None:
             self._row = {}
-            file.write(",".join(COLUMNS).encode() + b"\n")
+            file.write(HEADER)
             for step, values in entries(folder / LOG):
                 file.write(self._taken(step, values))
 
@@ -161,7 +164,9 @@ class TensorBoardLog:
 
         place = folder / EVENTS
         place.mkdir(exist_ok=True)
-        old = list(place.glob("events.out.tfevents.*"))
+        if place.is_symlink():  # as a planted one might lead anywhere
+            raise NotADirectoryError(errno.ENOTDIR, f"{place} is a link; expected a folder")
+        old = event_files(folder)
         host = re.sub(r"[^\w-]", "_", socket.gethostname())
         now = time.time()
         path = place / f"events.out.tfevents.{now:010.0f}.{host}.{os.getpid()}.0"
@@ -205,6 +210,26 @@ class TensorBoardLog:
 
 
 MORE: dict[str, Callable[[Path], Logger]] = {"csv": CsvLog, "tensorboard": TensorBoardLog}
+
+
+def event_files(folder: Path) -> list[Path]:
+    """TensorBoard's files in the folder of a run, not those behind a link."""
+    place = folder / EVENTS
+    return [] if place.is_symlink() else list(place.glob("events.out.tfevents.*"))
+
+
+def remove_others(folder: Path, names: Sequence[str]) -> None:
+    """Delete the further logs of an earlier run, except those that the new one writes anew: they
+    would stand beside its results as if they were its own."""
+    with contextlib.suppress(OSError):
+        if "csv" not in names and next(lines(folder / CSV, LONGEST), b"") == HEADER:
+            (folder / CSV).unlink()
+    if "tensorboard" not in names:
+        for file in event_files(folder):
+            with contextlib.suppress(OSError):
+                file.unlink()
+        with contextlib.suppress(OSError):  # one that is not empty, or a link
+            (folder / EVENTS).rmdir()
 
 
 def further(names: str) -> list[str]:

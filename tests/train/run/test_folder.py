@@ -23,7 +23,7 @@ from tinytensor.train.run import folder as module
 from tinytensor.train.run.folder import LOCK, OWNER, InUse, RunFolder, last_checkpoint
 from tinytensor.train.run.report import Report
 from tinytensor.train.system import files as writing
-from tinytensor.train.system.signals import Stop
+from tinytensor.train.system.signals import Interrupted, Stop
 
 from ..helpers import TEXT, call, command, config, environment, flags
 from .test_trainer import whole
@@ -100,6 +100,26 @@ def test_folders_that_were_made_for_nothing_are_removed(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "mine").held():
         pass
     assert names(tmp_path) == ["mine"], "it was there before"
+
+
+@pytest.mark.parametrize("at", ["_acquire", "write_bytes"])
+def test_a_signal_while_it_is_claimed_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    def interrupted(*args: Any, **kwargs: Any) -> None:
+        raise Interrupted(signal.SIGTERM)
+
+    place = tmp_path / "a" / "b"
+    with monkeypatch.context() as patch:
+        patch.setattr(module if at == "write_bytes" else RunFolder, at, interrupted)
+        with pytest.raises(Interrupted):
+            RunFolder(place).claim()
+    assert list(tmp_path.iterdir()) == []
+    with RunFolder(place).held() as folder:
+        for again in (folder, RunFolder(place)):
+            with pytest.raises(InUse):
+                again.claim()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_first_free_folder_is_chosen(tmp_path: Path) -> None:
@@ -304,6 +324,15 @@ def test_a_picture_that_fails_costs_nothing(
         "warning: the loss curve could not be drawn: [Errno 13] Permission denied\n"
     )
     assert names(tmp_path) == [files.NAME, "log.jsonl"]
+
+
+def test_no_picture_is_named_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(TEXT)
+    (tmp_path / "run" / "loss.png").mkdir(parents=True)
+    words = ["--data", "text.txt", "--out", "run", *flags(steps=2)]
+    done = call("train", *words, cwd=tmp_path)
+    assert done.returncode == 0 and "the loss curve could not be drawn" in done.stderr
+    assert "checkpoint  " in done.stdout and "loss curve" not in done.stdout
 
 
 # ---- stopping ---------------------------------------------------------------------------------

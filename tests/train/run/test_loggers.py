@@ -197,6 +197,40 @@ def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     assert outside.read_text() == "mine" and len(csv_numbers(run)["loss"]) == 12
 
 
+@pytest.mark.skipif(not hasattr(os, "symlink") or os.name == "nt", reason="needs symlinks")
+def test_a_planted_folder_is_not_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tensorboard")
+    elsewhere, run = tmp_path / "elsewhere", tmp_path / "run"
+    elsewhere.mkdir()
+    run.mkdir()
+    (elsewhere / "events.out.tfevents.1").write_text("mine")
+    (run / EVENTS).symlink_to(elsewhere)
+    assert Trainer(config(log="tensorboard"), TEXT, run).run()
+    assert [p.name for p in elsewhere.iterdir()] == ["events.out.tfevents.1"]
+    said = capsys.readouterr().err
+    assert f"cannot be written: {run / EVENTS} is a link" in said and said.count("\n") == 1
+    Trainer(config(), TEXT, run).run()
+    assert (elsewhere / "events.out.tfevents.1").read_text() == "mine"
+
+
+def test_logs_of_the_run_before_do_not_stay_beside_a_new_one(tmp_path: Path) -> None:
+    Trainer(config(log="csv"), TEXT, tmp_path).run()
+    events = tmp_path / EVENTS
+    events.mkdir()
+    (events / "events.out.tfevents.1.host.2.0").touch()
+    Trainer.resume(tmp_path, {"steps": 14, "log": "jsonl"}, TEXT).run()
+    assert (tmp_path / CSV).is_file() and events.is_dir()  # they are this run's, as far as they go
+    Trainer(config(), TEXT, tmp_path).run()
+    assert not (tmp_path / CSV).exists() and not events.exists()
+    (tmp_path / CSV).write_text("a table of the user's\n")
+    events.mkdir()
+    (events / "notes").touch()
+    Trainer(config(), TEXT, tmp_path).run()
+    assert (tmp_path / CSV).is_file() and (events / "notes").is_file()
+
+
 def test_a_log_of_strange_bytes_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     good = b'{"step": 1, "loss": 2.5, "lr": NaN, "note": "x"}\n'
     strange = [b"\xff\xfe\n", b"[1]\n", b'{"loss": 1}\n', b'{"step": "2"}\n', b"\0\n", b"[" * 9999,
