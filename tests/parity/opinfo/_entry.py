@@ -45,7 +45,9 @@ class Entry:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """Our function."""
+        """Our function, or the op of this name that only other ops call."""
+        if self.ours in tt.registry.OPS and self.ours not in tt.__all__:
+            return tt.registry.OPS[self.ours]
         found: Any = tt
         for part in self.ours.split("."):
             found = getattr(found, part)
