@@ -18,7 +18,7 @@ from .data_parallel import DataParallel, most, why_not
 
 #: the work (see :func:`work`) of a batch, and the symbols in it, that each process must have to be
 #: worth starting: what they save must be more than what it takes to talk and to add gradients up
-WORK, SYMBOLS = 150_000_000, 128
+WORK, SYMBOLS = 100_000_000, 128
 
 
 def work(parameters: int, batch_size: int, block_size: int) -> int:
