@@ -97,7 +97,7 @@ def test_ids_of_a_caller_are_neither_copied_nor_let_go(tmp_path: Path) -> None:
 
 
 def test_a_text_takes_little_more_memory_than_its_ids() -> None:
-    """Case R27: it took 25 bytes for each character."""
+    """It took 25 bytes for each character."""
     for sample in ("the quick brown fox\n", "съешь же ещё\n"):
         text = sample * (1_500_000 // len(sample))
         tracemalloc.start()

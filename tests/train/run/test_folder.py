@@ -169,7 +169,7 @@ def test_a_planted_lock_is_refused_and_other_links_are_replaced(tmp_path: Path) 
 
 
 def test_two_commands_at_once_get_two_folders(tmp_path: Path) -> None:
-    """Report R26."""
+    """Both took runs/gpt, and one result was lost."""
     (tmp_path / "text.txt").write_text(TEXT)
     given = flags("rnn", steps=30)
     start = command("train", "--data", "text.txt", *given)
@@ -245,7 +245,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, steps: range, name: str = files.NAM
 def test_a_checkpoint_that_fails_on_the_way_costs_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Report R35: saved at 2, not at 4 (two tries) and 6 (one more), again at 8."""
+    """Saved at 2, not at 4 (two tries) and 6 (one more), again at 8."""
     expected = Trainer(config(steps=10), TEXT)
     expected.run()
     failing(monkeypatch, range(2, 5))

@@ -29,7 +29,7 @@ def put(content: bytes) -> Any:
 def test_what_fails_once_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, number: int
 ) -> None:
-    """Report R35: a virus scanner has the file open for a moment."""
+    """A virus scanner has the file open for a moment."""
     path, real, tries = tmp_path / "file", getattr(os, where), []
     path.write_bytes(b"old")
 
