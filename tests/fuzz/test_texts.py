@@ -182,8 +182,10 @@ def test_names(given_names: list[str], encoding: str) -> None:
             inside = [name for name in given_names if not os.path.isabs(name)]
             inside = [name for name in inside if ".." not in name.split("/")[0]]
             assert len(TextFiles(inside)) == 4
-            with pytest.raises(DataError, match="encoding: "):
-                TextFiles("a", encoding)
+            try:
+                assert len(TextFiles("a", encoding)) == 4  # "L1" is one that Python has
+            except DataError as error:
+                assert "encoding: " in str(error), error
         except DataError as error:
             COUNTS["names refused"] += 1
             assert str(error).startswith("data: "), error
