@@ -50,6 +50,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "centred * scale.reshape(shape) + (g * kink(xp, k, k.out)).reshape(s...",
         "centred * scale.reshape(shape) - (g * kink(xp, k, k.out)).reshape(s...",
     ): _KINK,
+    (
+        "xlogy",
+        "xp.where(zero, 0.0, k.x / xp.where(zero, 1.0, k.y)) + kink(xp, k, x...",
+        "xp.where(zero, 0.0, k.x / xp.where(zero, 1.0, k.y)) - kink(xp, k, x...",
+    ): _KINK,
     ("norm", "p > 0", "p < 0"): "chooses between two ways to write the same power",
     **{
         ("celu", was, now): _FLAT

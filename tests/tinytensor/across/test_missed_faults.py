@@ -78,3 +78,13 @@ def test_backward_adds_to_a_gradient_that_has_a_graph() -> None:
     (5 * x).sum().backward()  # this one is not recorded, so neither is the sum
     assert x.grad is not None and x.grad.node is None
     np.testing.assert_allclose(host(x.grad), [16.0 + 5.0])
+
+
+def test_the_slope_of_xlogy_by_y_has_no_derivative_by_x_at_zero() -> None:
+    """x / y there is 0 by choice, so that it has none that could be chosen; beside it it has."""
+    x, y = leaf([0.0, 0.0, 2.0, 0.0]), leaf([0.0, 2.0, 4.0, -1.0])
+    (slope,) = tt.grad(tt.xlogy(x, y).sum(), y, create_graph=True)
+    np.testing.assert_array_equal(host(slope), [0.0, 0.0, 0.5, 0.0])
+    by_x, by_y = tt.grad(slope.sum(), [x, y])
+    np.testing.assert_array_equal(host(by_x), [np.nan, 0.5, 0.25, -1.0])
+    np.testing.assert_array_equal(host(by_y), [0.0, 0.0, -0.125, 0.0])
