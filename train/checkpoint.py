@@ -232,11 +232,6 @@ def _given(path: str | Path) -> Path:
         raise CheckpointError(f"checkpoint: {error}") from None
 
 
-def remove_leftovers(folder: str | Path) -> None:
-    """Delete half-written files of killed processes. Not while another one may be saving here."""
-    files.remove_leftovers(folder, [NAME])
-
-
 def _encode(arrays: Mapping[str, np.ndarray], metadata: dict[str, str]) -> bytearray:
     """The file's bytes: its checksum is the SHA-256 of all of them, with zeros in its own place."""
     content = encode(arrays, {"checksum": _BLANK, **metadata})
