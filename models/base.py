@@ -104,7 +104,7 @@ class ModelConfig:
 
     def kept_per_symbol(self) -> int:
         """How many numbers a training step surely keeps for each symbol of its batch until the
-        backward pass, besides logits: a lower bound. (Of images: for each pixel.)"""
+        backward pass: a lower bound. (Of images: for each pixel.)"""
         raise TypeError(f"{type(self).__name__} defines no kept_per_symbol(self)")
 
     def parameter_shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
