@@ -168,7 +168,7 @@ def test_several_processes(at: int) -> None:
             ours.step()
             ours.zero_grad()
             if i < 5:
-                parallel.backward(x, y, scale)
+                parallel.backward(x, y, scale=scale)
                 parallel.reduce()
                 parallel.update()
                 if i == 3:  # as a checkpoint does
