@@ -94,7 +94,7 @@ class GPTConfig(TextConfig):
 
     def kept_per_symbol(self) -> int:
         """See :class:`ModelConfig`: what each layer's norms, products and activation read."""
-        return 16 * self.n_embd * self.n_layer
+        return 16 * self.n_embd * self.n_layer + self.vocab_size
 
 
 class KeyValues:

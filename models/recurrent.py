@@ -62,8 +62,8 @@ class RecurrentConfig(TextConfig):
         }
 
     def kept_per_symbol(self) -> int:
-        """See :class:`ModelConfig`: each layer's gates."""
-        return self.gates * self.n_hidden * self.n_layer
+        """See :class:`ModelConfig`: each layer's gates, and logits."""
+        return self.gates * self.n_hidden * self.n_layer + self.vocab_size
 
 
 @dataclass(frozen=True)

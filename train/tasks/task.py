@@ -68,8 +68,11 @@ class Task(ABC):
         models: names of the models that can learn it; the first is taken if none is named.
         recipes: settings that differ from the usual defaults, for each model.
         reads: settings beyond those of the model that the task reads (see ``TASK_FIELDS``).
-        least: sizes that the smallest data would give the model.
+        least: sizes that the smallest data would give the model; usual_sizes: those of the default
+            data, to tell a model's size without reading them.
         unit: what the speed of training counts.
+        shown: what :meth:`show` gives, in a few words. more, example: what ``tinytensor sample``
+            gives of a run of it, and what that is given besides the run.
         origin: where the data are from, as a checkpoint keeps it.
 
     Raises:
@@ -82,7 +85,11 @@ class Task(ABC):
     recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     reads: ClassVar[tuple[str, ...]] = ()
     least: ClassVar[Mapping[str, Any]] = {"vocab_size": 1}
+    usual_sizes: ClassVar[Mapping[str, Any]] = {}
     unit: ClassVar[str] = "tokens"
+    shown: ClassVar[str] = "examples of the test part"
+    more: ClassVar[str] = "ask it"
+    example: ClassVar[tuple[str, ...]] = ()
     origin: str = "code"
 
     @abstractmethod
@@ -140,8 +147,8 @@ class Task(ABC):
         return f"{size} examples"
 
     @property
-    def baseline(self) -> tuple[float, str] | None:
-        """The loss of a model that knows nothing, and what it is called; for the loss curve."""
+    def baseline(self) -> float | None:
+        """The loss of guessing at random, for the loss curve."""
         return None
 
     # ---- what came of it ------------------------------------------------------------------------
