@@ -21,7 +21,8 @@ from tinytensor.train.tasks.reverse import Reverse
 
 KINDS: list[type[Pairs]] = [Dates, Addition, Reverse]
 NO_SETTINGS: Any = None
-PINNED = {"dates": "9ac4f753a100f40f", "addition": "6997d255b373c6bb", "reverse": "d59bd3d084777b37"}
+PINNED = {  # of the first examples
+    "dates": "9ac4f753a100f40f", "addition": "6997d255b373c6bb", "reverse": "d59bd3d084777b37"}
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.name, scope="module")
