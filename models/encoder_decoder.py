@@ -19,15 +19,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .. import operations
-from ..nn import Linear, Module
+from ..nn import Linear
 from ..nn.layers import as_ids, check_probability
 from ..tensor.tensor import Tensor
-from .base import ModelConfig
+from .base import Model, TextConfig
 from .ids import END, IGNORED, PAD, START, check_ids
 from .search import beam_search
 
@@ -44,7 +44,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class EncoderDecoderConfig(ModelConfig):
+class EncoderDecoderConfig(TextConfig):
     """What the configs of all these models have.
 
     Attributes:
@@ -109,7 +109,7 @@ def teacher_forcing(
     return padded(sources), given, padded([[*target, END] for target in targets], IGNORED)
 
 
-class EncoderDecoder(Module, Generic[C]):
+class EncoderDecoder(Model[C]):
     """Base of Bahdanau's translator and the Transformer.
 
     Attributes:
@@ -117,7 +117,6 @@ class EncoderDecoder(Module, Generic[C]):
         lm_head: Linear from the decoder's last features to one logit per symbol.
     """
 
-    config: C
     lm_head: Linear
 
     def hidden(self, source: Tensor, given: Tensor) -> Tensor:
@@ -185,9 +184,9 @@ class EncoderDecoder(Module, Generic[C]):
         smoothing = self.config.label_smoothing if self.training else 0.0
         return logits, operations.cross_entropy(logits, targets, label_smoothing=smoothing)
 
-    def loss(self, source: Any, given: Any, targets: Any) -> Tensor:
-        """The loss of :meth:`forward`."""
-        loss: Tensor = self(source, given, targets)[1]
+    def loss(self, *batch: Any) -> Tensor:
+        """See :class:`Model`; a batch is source, given and targets, as :meth:`forward` takes."""
+        loss: Tensor = self(*batch)[1]
         return loss
 
     def translate(
@@ -240,7 +239,3 @@ class EncoderDecoder(Module, Generic[C]):
             row = int(np.flatnonzero((real[:, 1:] & ~real[:, :-1]).any(1))[0])
             raise ValueError(f"source: row {row} has PAD (id {PAD}) before other symbols")
         return source
-
-    def extra_repr(self) -> str:
-        """The config, for ``repr``."""
-        return ", ".join(f"{key}={value}" for key, value in self.config.to_dict().items())

@@ -11,6 +11,7 @@ import numpy as np
 from .. import operations, tensor, zeros
 from ..tensor.tensor import Tensor
 from . import init
+from .attention_maps import lists, write
 from .layers import Linear, check_size
 from .module import Module
 from .parameter import Parameter
@@ -82,6 +83,9 @@ class AdditiveAttention(Module):
         if key_mask is not None:
             scores = operations.where(self._mask(key_mask, keys), scores, -math.inf)
         weights = operations.softmax(scores, axis=-1)  # zeros where all of a row is -inf
+        into = lists()
+        if into:
+            write(into, self, operations.expand_dims(weights, 1))
         context = operations.matmul(weights, keys)
         return (context.squeeze(1), weights.squeeze(1)) if single else (context, weights)
 

@@ -24,11 +24,11 @@ class Addition(Pairs):
 
     name = "addition"
     about = "sums of two numbers of up to four digits, as text"
-    models = ("transformer", "bahdanau")
+    models = ("bahdanau",)
     characters = "+0123456789"
     longest = (2 * DIGITS + 1, DIGITS + 1)
     counts = {"train": 100_000, "val": 1_000, "test": 2_000}
-    things, example = "sums", "1234+567"
+    things, asked = "sums", "1234+567"
 
     def draw_examples(self, rng: Generator, n: int) -> list[Example]:
         """See :class:`Pairs`."""
@@ -45,7 +45,7 @@ class Addition(Pairs):
         text = super().read("".join(text.split()))
         if not SUM.fullmatch(text):
             raise DataError(
-                f"input: expected two numbers of up to {DIGITS} digits, such as {self.example}, "
+                f"input: expected two numbers of up to {DIGITS} digits, such as {self.asked}, "
                 f"got {text!r}"
             )
         return text

@@ -46,7 +46,8 @@ FORMS = (
     "{y}-{m}-{d}",
 )
 DIGITS_AND_MARKS = "0123456789 ,.-/"
-LETTERS = "".join(MONTHS + WEEKDAYS) + "the of st nd rd"
+LETTERS = "".join((*MONTHS, *WEEKDAYS, "the", "of", "st", "nd", "rd"))
+CHARACTERS = "".join(sorted(set(DIGITS_AND_MARKS + LETTERS + LETTERS.upper() + LETTERS.lower())))
 #: how the letters are set: as they are, twice as often as each of the others
 CASES = (str, str, str.upper, str.lower)
 
@@ -81,10 +82,16 @@ class Dates(Pairs):
 
     name = "dates"
     about = "dates as people write them, to ISO 8601"
-    models = ("transformer", "bahdanau")
-    characters = "".join(sorted(set(DIGITS_AND_MARKS + LETTERS + LETTERS.upper() + LETTERS.lower())))
+    models = ("bahdanau",)
+    recipes = {
+        "bahdanau": {
+            "steps": 400, "batch_size": 64, "lr": 3e-3, "warmup": 50, "eval_every": 100,
+            "checkpoint_every": 100,
+        },
+    }  # fmt: skip
+    characters = CHARACTERS
     longest = (len("Wednesday the 22nd of September 2022"), len("2022-09-22"))
-    things, example = "dates", "3 May 1998"
+    things, asked = "dates", "3 May 1998"
 
     def draw_examples(self, rng: Generator, n: int) -> list[Example]:
         """See :class:`Pairs`."""

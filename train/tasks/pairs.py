@@ -12,13 +12,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...arrays.random import Generator, generator
+from ...models.ids import END, IGNORED, PAD, START
 from ..data.errors import DataError
 from ..data.text import Fingerprint
 from .parts import PARTS, part_of
-from .task import IGNORED, Batch, Score, Settings, Task
+from .task import Batch, Score, Settings, Task
 
-#: the ids that come before those of characters: padding, start and end of an answer
-PAD, START, END = SPECIAL = (0, 1, 2)
+#: the ids that come before those of characters
+SPECIAL = (PAD, START, END)
 #: the examples of all runs are the same: these numbers do not depend on a run's seed
 SEED = 2014
 #: how many times as many examples as a batch has are drawn for it and sorted by length
@@ -49,6 +50,12 @@ class Encoded(NamedTuple):
         return np.lexsort((self.target_lengths, self.source_lengths))
 
 
+def _sizes(characters: str, longest: tuple[int, int]) -> dict[str, Any]:
+    """Of a model, for these characters and the longest input and answer."""
+    source, target = longest
+    return {"vocab_size": len(SPECIAL) + len(characters), "block_size": max(source, target + 1)}
+
+
 class Pairs(Task):
     """Base of the tasks on pairs of strings. Symbols are characters; the first three ids are
     padding, start and end.
@@ -63,14 +70,20 @@ class Pairs(Task):
         longest: the longest input and the longest answer, in characters.
         counts: how many different examples each part has.
         things: what the examples are, in the plural.
-        example: an input.
+        asked: an input, as an example.
     """
+
+    least = {"vocab_size": len(SPECIAL) + 1, "block_size": 1}
 
     characters: ClassVar[str]
     longest: ClassVar[tuple[int, int]]
     counts: ClassVar[dict[str, int]] = {"train": 40_000, "val": 1_000, "test": 2_000}
     things: ClassVar[str]
-    example: ClassVar[str]
+    asked: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        cls.example = ("--input", cls.asked)
+        cls.usual_sizes = _sizes(cls.characters, cls.longest)
 
     def __init__(self, settings: Settings, vocabulary: Any = None, text: str | None = None):
         characters = self.characters if vocabulary is None else vocabulary
@@ -117,9 +130,7 @@ class Pairs(Task):
 
     def sizes(self) -> dict[str, Any]:
         """See :class:`Task`."""
-        source, target = self.longest
-        size = len(SPECIAL) + len(self.vocabulary)
-        return {"vocab_size": size, "block_size": max(source, target + 1)}
+        return _sizes(self.vocabulary, self.longest)
 
     # ---- examples to learn from -----------------------------------------------------------------
 
@@ -170,9 +181,9 @@ class Pairs(Task):
         return f"{train} {self.things} to learn from, {val} for validation, {test} for the test"
 
     @property
-    def baseline(self) -> tuple[float, str]:
+    def baseline(self) -> float:
         """See :class:`Task`."""
-        return math.log(self.sizes()["vocab_size"]), "guessing at random"
+        return math.log(self.sizes()["vocab_size"])
 
     # ---- what came of it ------------------------------------------------------------------------
 
@@ -229,13 +240,13 @@ class Pairs(Task):
         text, most = " ".join(text.split()), self.longest[0]
         if not 0 < len(text) <= most:
             raise DataError(
-                f"input: expected 1 to {most} characters, such as {self.example}, got {len(text)}"
+                f"input: expected 1 to {most} characters, such as {self.asked}, got {len(text)}"
             )
         for character in text:
             if character not in self._ids:
                 raise DataError(
                     f"input: {character!r} was in no example of task {self.name}, only "
-                    f"{self.vocabulary!r} were; such as {self.example}"
+                    f"{self.vocabulary!r} were; such as {self.asked}"
                 )
         return text
 

@@ -18,10 +18,10 @@ class Reverse(Pairs):
 
     name = "reverse"
     about = "random strings to be written backwards: needs positions"
-    models = ("transformer", "bahdanau")
+    models = ("bahdanau",)
     characters = LETTERS
     longest = (LONGEST, LONGEST)
-    things, example = "strings", "stressed"
+    things, asked = "strings", "stressed"
 
     def draw_examples(self, rng: Generator, n: int) -> list[Example]:
         """See :class:`Pairs`."""

@@ -21,8 +21,12 @@ from tinytensor.train.tasks.reverse import Reverse
 
 KINDS: list[type[Pairs]] = [Dates, Addition, Reverse]
 NO_SETTINGS: Any = None
-PINNED = {  # of the first examples
-    "dates": "9ac4f753a100f40f", "addition": "6997d255b373c6bb", "reverse": "d59bd3d084777b37"}
+#: of the first examples
+PINNED = {
+    "dates": "9ac4f753a100f40f",
+    "addition": "6997d255b373c6bb",
+    "reverse": "d59bd3d084777b37",
+}
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.name, scope="module")
@@ -301,7 +305,7 @@ def test_the_vocabulary_is_all_that_answering_needs(task: Pairs) -> None:
 
     kept = json.loads(json.dumps(task.vocabulary))
     restored = type(task)(NO_SETTINGS, kept)
-    text = task.example
+    text = task.asked
     assert restored.encode(text) == task.encode(text)
     assert restored.text(restored.encode(text)) == text
     assert restored.text([PAD, END, *restored.encode(text[:1])]) == "\ufffd\ufffd" + text[0]
@@ -322,6 +326,6 @@ def test_the_vocabulary_is_all_that_answering_needs(task: Pairs) -> None:
 def test_what_a_task_says_of_itself(task: Pairs) -> None:
     assert task.describe().startswith(f"{task.counts['train']:,} {task.things} to learn from")
     assert 8 < task.length < 40
-    loss, name = task.baseline
-    assert loss == pytest.approx(np.log(len(task.vocabulary) + 3)) and name
-    assert task.example == task.read(task.example)
+    assert task.baseline == pytest.approx(np.log(len(task.vocabulary) + 3))
+    assert task.asked == task.read(task.asked) and task.example == ("--input", task.asked)
+    assert task.usual_sizes == task.sizes() and set(task.least) == set(task.sizes())
