@@ -16,10 +16,10 @@ from .recurrent import LSTMLM, RNNLM, LSTMConfig, RNNConfig
 
 #: name -> (model class, config class)
 MODELS: dict[str, tuple[type[Any], type[Any]]] = {
-    "bahdanau": (Bahdanau, BahdanauConfig),
     "gpt": (GPT, GPTConfig),
     "lstm": (LSTMLM, LSTMConfig),
     "rnn": (RNNLM, RNNConfig),
+    "bahdanau": (Bahdanau, BahdanauConfig),
 }
 
 

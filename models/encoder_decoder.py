@@ -25,7 +25,7 @@ import numpy as np
 
 from .. import operations
 from ..nn import Linear
-from ..nn.layers import as_ids, check_probability
+from ..nn.layers import as_ids
 from ..tensor.tensor import Tensor
 from .base import Model, TextConfig
 from .ids import END, IGNORED, PAD, START, check_ids
@@ -68,7 +68,6 @@ class EncoderDecoderConfig(TextConfig):
                 f"vocab_size: expected at least {END + 2}, of which PAD, START and END are the "
                 f"first, got {self.vocab_size}"
             )
-        check_probability("label_smoothing", self.label_smoothing)
 
 
 C = TypeVar("C", bound=EncoderDecoderConfig)
@@ -185,7 +184,8 @@ class EncoderDecoder(Model[C]):
         return logits, operations.cross_entropy(logits, targets, label_smoothing=smoothing)
 
     def loss(self, *batch: Any) -> Tensor:
-        """See :class:`Model`; a batch is source, given and targets, as :meth:`forward` takes."""
+        """See :class:`Model`; a batch is source, given and targets, as :meth:`forward` takes
+        them."""
         loss: Tensor = self(*batch)[1]
         return loss
 
