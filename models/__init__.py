@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..hints import finding as hints
+from .bahdanau import Bahdanau, BahdanauConfig
 from .base import LanguageModel, Model, ModelConfig, TextConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
@@ -18,6 +19,7 @@ MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "gpt": (GPT, GPTConfig),
     "lstm": (LSTMLM, LSTMConfig),
     "rnn": (RNNLM, RNNConfig),
+    "bahdanau": (Bahdanau, BahdanauConfig),
 }
 
 
@@ -39,6 +41,8 @@ def build(name: str, **config: Any) -> Any:
 
 
 __all__ = [
+    "Bahdanau",
+    "BahdanauConfig",
     "GPT",
     "GPTConfig",
     "LSTMConfig",
