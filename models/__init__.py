@@ -8,16 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..hints import finding as hints
+from .bahdanau import Bahdanau, BahdanauConfig
 from .base import LanguageModel, Model, ModelConfig, TextConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
 from .recurrent import LSTMLM, RNNLM, LSTMConfig, RNNConfig
+from .transformer import Transformer, TransformerConfig
 
 #: name -> (model class, config class)
 MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "gpt": (GPT, GPTConfig),
     "lstm": (LSTMLM, LSTMConfig),
     "rnn": (RNNLM, RNNConfig),
+    "bahdanau": (Bahdanau, BahdanauConfig),
+    "transformer": (Transformer, TransformerConfig),
 }
 
 
@@ -39,6 +43,8 @@ def build(name: str, **config: Any) -> Any:
 
 
 __all__ = [
+    "Bahdanau",
+    "BahdanauConfig",
     "GPT",
     "GPTConfig",
     "LSTMConfig",
@@ -50,6 +56,8 @@ __all__ = [
     "RNNConfig",
     "RNNLM",
     "TextConfig",
+    "Transformer",
+    "TransformerConfig",
     "build",
     "generate",
     "probabilities",
@@ -61,7 +69,6 @@ __all__ = [
 OF_MODELS = {
     "LSTM": "LSTMLM, or tt.nn.LSTM for the layer",
     "RNN": "RNNLM, or tt.nn.RNN for the layer",
-    "Transformer": "GPT",
     "GPT2": "GPT",
     "GPT2LMHeadModel": "GPT",
     "load": "tt.train.load_model(path)",

@@ -36,6 +36,7 @@ from .activations import (
     Tanhshrink,
     Threshold,
 )
+from .additive_attention import AdditiveAttention
 from .attention import MultiHeadAttention, attention_weights, merge_heads, split_heads
 from .containers import ModuleDict, ModuleList, Sequential
 from .convolution import (
@@ -101,7 +102,7 @@ from .pooling import (
     MaxPool3d,
 )
 from .positions import LearnedPositions, SinusoidalPositions, sinusoids
-from .recurrent import LSTM, RNN
+from .recurrent import GRU, LSTM, RNN
 from .resizing import Upsample
 from .state import LoadResult
 from .transformer import FeedForward, TransformerBlock
@@ -114,6 +115,7 @@ __all__ = [
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
+    "AdditiveAttention",
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
@@ -138,6 +140,7 @@ __all__ = [
     "Flatten",
     "GELU",
     "GLU",
+    "GRU",
     "GroupNorm",
     "Hardshrink",
     "Hardsigmoid",

@@ -13,7 +13,14 @@ from typing import Any
 from ...hints.finding import hint
 from ...models import MODELS
 from ..given.values import shown
-from ..schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
+from ..schedule import (
+    CosineWarmup,
+    ExponentialDecay,
+    InverseSqrt,
+    LinearWarmup,
+    Schedule,
+    StepDecay,
+)
 from ..tasks import TASKS
 from .fields import SEEDS, ConfigError, check, kind_of, setting
 
@@ -47,12 +54,17 @@ class TrainConfig:
     model: str = setting(None, f"{', '.join(MODELS)} (default: the first that knows the task)")
 
     n_layer: int | None = setting(
-        None, "Layers (default: gpt 4, lstm and rnn 2)", 1, high=10_000,
+        None, "Layers (default: gpt 4, the others 2)", 1, high=10_000,
         why="more are too slow even to build",
     )  # fmt: skip
-    n_head: int | None = setting(None, "Attention heads of a gpt (default: 4)", 1)
+    n_head: int | None = setting(None, "Attention heads of a gpt or transformer (default: 4)", 1)
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
-    n_hidden: int | None = setting(None, "State of an lstm or rnn (default: 240, 480)", 1)
+    n_hidden: int | None = setting(
+        None,
+        "State of an lstm or rnn (default: 240, 480), inner width of a transformer's layers "
+        "(default: 4 n_embd)",
+        1,
+    )
     block_size: int | None = setting(
         64, "Symbols in a training block of a text, a gpt's longest context (default: 64)", 1
     )
@@ -62,6 +74,19 @@ class TrainConfig:
     )  # fmt: skip
     bias: bool | None = setting(None, "Biases in a gpt's layers (default: no-bias)")
     tie_weights: bool | None = setting(None, "Share an lstm's or rnn's embedding with its head")
+    label_smoothing: float | None = setting(
+        None,
+        "Share of each target that a translator's training spreads evenly (default: 0.0, "
+        "transformer 0.1)",
+        0.0,
+        below=1.0,
+    )
+    norm_first: bool | None = setting(
+        None, "Layer norms of a transformer before its parts (default: after them)"
+    )
+    positions: str | None = setting(
+        None, "Of a transformer: sinusoidal, learned or none (default: sinusoidal)"
+    )
 
     steps: int = setting(3000, "Training steps", 1)
     batch_size: int = setting(12, "Blocks in a batch", 1)
@@ -73,10 +98,12 @@ class TrainConfig:
     optimizer: str = setting("adamw", "adamw or sgd")
     lr: float = setting(1e-3, "Learning rate at its peak", 0.0)
     min_lr: float | None = setting(
-        None, "Learning rate at the end (default: lr / 10; with schedule step 0)", 0.0
+        None, "Learning rate at the end (default: lr / 10; with schedule step or inverse_sqrt 0)", 0.0
     )
     warmup: int = setting(100, "Steps in which the learning rate rises", 0)
-    schedule: str = setting("cosine", "Then: cosine, exponential, step (sudden falls), constant")
+    schedule: str = setting(
+        "cosine", "Then: cosine, exponential, step (sudden falls), inverse_sqrt, constant"
+    )
     lr_step: int = setting(1000, "Steps between two falls of schedule step", 1)
     lr_gamma: float = setting(0.1, "Factor of each fall of schedule step", above=0.0, high=1.0)
     beta1: float = setting(
@@ -173,6 +200,8 @@ class TrainConfig:
         if self.schedule == "step":
             floor = self.min_lr or 0.0
             return StepDecay(self.lr, self.lr_step, self.lr_gamma, floor, self.warmup)
+        if self.schedule == "inverse_sqrt":
+            return InverseSqrt(self.lr, self.warmup, self.min_lr or 0.0)
         if self.schedule == "exponential":
             fall = max(1, self.steps - self.warmup)
             gamma = (end / self.lr) ** (1 / fall) if self.lr else 1.0
@@ -215,6 +244,7 @@ def usual_task(model: str) -> str:
 #: fields that belong to the model: a resumed run can't change them
 MODEL_FIELDS = (
     "n_layer", "n_head", "n_embd", "n_hidden", "block_size", "dropout", "bias", "tie_weights",
+    "label_smoothing", "norm_first", "positions",
 )  # fmt: skip
 
 #: fields that only some tasks read: those that have them in ``reads``
