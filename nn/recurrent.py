@@ -93,17 +93,17 @@ class _Recurrent(Module):
             x = operations.expand_dims(x, 1)
         elif self.batch_first:
             x = x.swapaxes(0, 1)
-        states = self._start(states, x, unbatched)
-        order, pieces = None, [x.shape[:2]]
+        start = self._start(states, x, unbatched)
+        order, pieces = None, [(len(x), x.shape[1])]
         if lengths is not None:
             lengths = check_lengths(lengths, x.shape[1], len(x))
             order, pieces = order_of(lengths), pieces_of(lengths)
-            x, *states = (reordered(part, order) for part in (x, *states))
+            x, *start = (reordered(part, order) for part in (x, *start))
         finals: list[list[Tensor]] = []
         for layer in range(self.num_layers):
             outputs = []
             for direction, over in zip(self.directions, (forwards, backwards), strict=False):
-                first = [state[len(finals)] for state in states]
+                first = [state[len(finals)] for state in start]
                 weights = self._weights(f"_l{layer}{direction}")
                 y, final = over(partial(self._layer, weights=weights), x, first, pieces)
                 outputs.append(y)
@@ -120,18 +120,18 @@ class _Recurrent(Module):
 
     def _start(
         self, states: tuple[Tensor, ...] | None, x: Tensor, unbatched: bool
-    ) -> tuple[Tensor, ...]:
+    ) -> list[Tensor]:
         """The states before the first step, each (num_layers * directions, batch, hidden_size)."""
         full = (self.num_layers * len(self.directions), x.shape[1], self.hidden_size)
         if states is None:
             start = zeros(full, dtype=x.dtype, device=x.device)
-            return (start,) * len(self.state_names)
+            return [start] * len(self.state_names)
         wanted = (full[0], full[2]) if unbatched else full
         for name, state in zip(self.state_names, states, strict=True):
             if not isinstance(state, Tensor) or state.shape != wanted:
                 got = state.shape if isinstance(state, Tensor) else type(state).__name__
                 raise ValueError(f"{name}: expected a Tensor of shape {wanted}, got {got}")
-        return tuple(operations.expand_dims(s, 1) for s in states) if unbatched else states
+        return [operations.expand_dims(s, 1) if unbatched else s for s in states]
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""
@@ -211,7 +211,7 @@ class RNN(_OneState):
         super().__init__(input_size, hidden_size, *settings)
 
     def _layer(self, x: Tensor, state: list[Tensor], weights: list[Any]) -> Any:
-        hs = operations.rnn(x, *state, *weights, self.nonlinearity)
+        hs = operations.rnn(x, *state, *weights, nonlinearity=self.nonlinearity)
         return hs, [hs[-1]]
 
     def extra_repr(self) -> str:
