@@ -88,7 +88,7 @@ class RNNConfig(RecurrentConfig):
 class GRUConfig(RecurrentConfig):
     """The numbers that make a GRULM: those of :class:`RecurrentConfig`."""
 
-    n_hidden: int = 272  # as many parameters as the default GPT
+    n_hidden: int = 280  # as many parameters as the default GPT
     gates: ClassVar[int] = GRU.gates
 
 

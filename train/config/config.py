@@ -52,7 +52,7 @@ class TrainConfig:
     )  # fmt: skip
     n_head: int | None = setting(None, "Attention heads of a gpt (default: 4)", 1)
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
-    n_hidden: int | None = setting(None, "State of an rnn, gru or lstm (default: 480, 272, 240)", 1)
+    n_hidden: int | None = setting(None, "State of an rnn, gru or lstm (default: 480, 280, 240)", 1)
     block_size: int | None = setting(
         64, "Symbols in a training block of a text, a gpt's longest context (default: 64)", 1
     )
