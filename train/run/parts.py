@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def compare_data(task: Task, names: Sequence[str] | None, saved: Restored) -> tuple[bool, str]:
-    """Whether a task's data are those of a checkpoint, and what is known of the reason if not, or "".
+    """Whether the data are those of a checkpoint, and what is known of the reason if not, or "".
 
     Args:
         names: of the files, absolute; None where it is none of files.
