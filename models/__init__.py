@@ -13,6 +13,7 @@ from .base import LanguageModel, Model, ModelConfig, TextConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
 from .recurrent import LSTMLM, RNNLM, LSTMConfig, RNNConfig
+from .transformer import Transformer, TransformerConfig
 
 #: name -> (model class, config class)
 MODELS: dict[str, tuple[type[Any], type[Any]]] = {
@@ -20,6 +21,7 @@ MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "lstm": (LSTMLM, LSTMConfig),
     "rnn": (RNNLM, RNNConfig),
     "bahdanau": (Bahdanau, BahdanauConfig),
+    "transformer": (Transformer, TransformerConfig),
 }
 
 
@@ -54,6 +56,8 @@ __all__ = [
     "RNNConfig",
     "RNNLM",
     "TextConfig",
+    "Transformer",
+    "TransformerConfig",
     "build",
     "generate",
     "probabilities",
@@ -65,7 +69,6 @@ __all__ = [
 OF_MODELS = {
     "LSTM": "LSTMLM, or tt.nn.LSTM for the layer",
     "RNN": "RNNLM, or tt.nn.RNN for the layer",
-    "Transformer": "GPT",
     "GPT2": "GPT",
     "GPT2LMHeadModel": "GPT",
     "load": "tt.train.load_model(path)",

@@ -54,12 +54,17 @@ class TrainConfig:
     model: str = setting(None, f"{', '.join(MODELS)} (default: the first that knows the task)")
 
     n_layer: int | None = setting(
-        None, "Layers (default: gpt 4, lstm and rnn 2)", 1, high=10_000,
+        None, "Layers (default: gpt 4, the others 2)", 1, high=10_000,
         why="more are too slow even to build",
     )  # fmt: skip
-    n_head: int | None = setting(None, "Attention heads of a gpt (default: 4)", 1)
+    n_head: int | None = setting(None, "Attention heads of a gpt or transformer (default: 4)", 1)
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
-    n_hidden: int | None = setting(None, "State of an lstm or rnn (default: 240, 480)", 1)
+    n_hidden: int | None = setting(
+        None,
+        "State of an lstm or rnn (default: 240, 480), inner width of a transformer's layers "
+        "(default: 4 n_embd)",
+        1,
+    )
     block_size: int | None = setting(
         64, "Symbols in a training block of a text, a gpt's longest context (default: 64)", 1
     )
@@ -69,6 +74,19 @@ class TrainConfig:
     )  # fmt: skip
     bias: bool | None = setting(None, "Biases in a gpt's layers (default: no-bias)")
     tie_weights: bool | None = setting(None, "Share an lstm's or rnn's embedding with its head")
+    label_smoothing: float | None = setting(
+        None,
+        "Share of each target that a translator's training spreads evenly (default: 0.0, "
+        "transformer 0.1)",
+        0.0,
+        below=1.0,
+    )
+    norm_first: bool | None = setting(
+        None, "Layer norms of a transformer before its parts (default: after them)"
+    )
+    positions: str | None = setting(
+        None, "Of a transformer: sinusoidal, learned or none (default: sinusoidal)"
+    )
 
     steps: int = setting(3000, "Training steps", 1)
     batch_size: int = setting(12, "Blocks in a batch", 1)
@@ -226,6 +244,7 @@ def usual_task(model: str) -> str:
 #: fields that belong to the model: a resumed run can't change them
 MODEL_FIELDS = (
     "n_layer", "n_head", "n_embd", "n_hidden", "block_size", "dropout", "bias", "tie_weights",
+    "label_smoothing", "norm_first", "positions",
 )  # fmt: skip
 
 #: fields that only some tasks read: those that have them in ``reads``

@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import Any
 
 from ...models import MODELS
+from ...models.transformer import POSITIONS
 from ..data import DataError
 from ..data.decoding import codec_name
 from ..given.paths import given_path
@@ -53,6 +54,7 @@ CHOICES = {
     "task": tuple(TASKS),
     "optimizer": ("adamw", "sgd"),
     "schedule": ("cosine", "exponential", "step", "inverse_sqrt", "constant"),
+    "positions": tuple(POSITIONS),
     "device": ("cpu", "cuda"),
 }
 #: the logs that a run can keep; the first is always there

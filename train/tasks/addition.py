@@ -24,7 +24,7 @@ class Addition(Pairs):
 
     name = "addition"
     about = "sums of two numbers of up to four digits, as text"
-    models = ("bahdanau",)
+    models = ("transformer", "bahdanau")
     characters = "+0123456789"
     longest = (2 * DIGITS + 1, DIGITS + 1)
     counts = {"train": 100_000, "val": 1_000, "test": 2_000}

@@ -18,7 +18,7 @@ class Reverse(Pairs):
 
     name = "reverse"
     about = "random strings to be written backwards: needs positions"
-    models = ("bahdanau",)
+    models = ("transformer", "bahdanau")
     characters = LETTERS
     longest = (LONGEST, LONGEST)
     things, asked = "strings", "stressed"
