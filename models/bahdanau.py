@@ -32,7 +32,7 @@ class BahdanauConfig(EncoderDecoderConfig):
             layer within attention (n and n').
     """
 
-    n_embd: int = 64
+    n_embd: int = 128
     n_hidden: int = 128
 
     def shapes_outside(self) -> tuple[Shapes, Shapes]:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 #: inches of a square, of what is around a map, and between maps
 SQUARE, LEFT, RIGHT, TOP, BOTTOM, BETWEEN = 0.24, 0.62, 0.25, 1.35, 0.25, 0.85
-#: the widest answer that is drawn, so that a model that never ends leaves no endless picture
-MOST = 60
 
 
 def looks_back(name: str, layer: Any) -> bool:
@@ -36,7 +34,7 @@ def alignment(model: Any, source: Sequence[int], answer: Sequence[int]) -> np.nd
 
     Args:
         model: an encoder and decoder with attention.
-        source, answer: ids, without START and END.
+        source, answer: ids, without START and END; ``answer`` is shorter than ``block_size``.
 
     Returns:
         (len(answer) + 1, len(source)): each row is >= 0 and sums to 1; the mean over all heads, and
@@ -71,7 +69,8 @@ def plot_alignments(path: str | Path, task: Pairs, model: Any, texts: Sequence[s
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    answers = [task.answer(model, text)[:MOST] for text in texts]
+    most = model.config.block_size - 1  # an answer that never ends is cut, so that its end fits
+    answers = [task.answer(model, text)[:most] for text in texts]
     maps = [
         alignment(model, task.encode(text), task.encode(answer))
         for text, answer in zip(texts, answers, strict=True)

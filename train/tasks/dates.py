@@ -85,8 +85,8 @@ class Dates(Pairs):
     models = ("bahdanau", "transformer")
     recipes = {
         "bahdanau": {
-            "steps": 400, "batch_size": 64, "lr": 3e-3, "warmup": 50, "eval_every": 100,
-            "checkpoint_every": 100,
+            "n_embd": 64, "steps": 400, "batch_size": 64, "lr": 3e-3, "warmup": 50,
+            "eval_every": 100, "checkpoint_every": 100,
         },
     }  # fmt: skip
     characters = CHARACTERS

@@ -210,7 +210,7 @@ class Pairs(Task):
         rows = [order[int(share * (len(order) - 1))] for share in (0.5, 0.8, 1.0)]
         return plot_alignments(path, self, model, [self._source(row) for row in rows])
 
-    def show(self, model: Any, seed: int, length: int) -> str:
+    def show(self, model: Any, seed: int) -> str:
         """See :class:`Task`: some inputs of the test, with the answers and which are wrong."""
         rows = Generator(seed).integers(0, len(self.test.sources), (6,))
         lines = []

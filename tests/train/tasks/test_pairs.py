@@ -271,10 +271,10 @@ def test_answers() -> None:
     assert task.answer(model, " 12 + 5\n", beam=3) == "17"
     assert model.asked[-1] == ("12+5", 3)
     assert task.attention_texts(model, "12+5") == (list("12+5"), list("17"))
-    lines = task.show(model, 1, 0).splitlines()
+    lines = task.show(model, 1).splitlines()
     assert len(lines) == 6 and not any("wrong" in line for line in lines)
-    assert task.show(model, 1, 0) == task.show(model, 1, 0) != task.show(model, 2, 0)
-    wrong = task.show(Oracle(task, lambda text: "12"), 1, 0).splitlines()
+    assert task.show(model, 1) == task.show(model, 1) != task.show(model, 2)
+    wrong = task.show(Oracle(task, lambda text: "12"), 1).splitlines()
     assert all(re.fullmatch(r"\d+\+\d+ +12    wrong: it is \d+", line) for line in wrong)
     dates = Dates(NO_SETTINGS)
     assert dates.answer(Oracle(dates, lambda text: text), " 3  May\t1998 ") == "3 May 1998"[:11]
