@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..hints import finding as hints
 from .base import LanguageModel, Model, ModelConfig, TextConfig
+from .classifier import Classifier
+from .cnn import CNN, CNNConfig, ImageCNN, ImageCNNConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
 from .recurrent import LSTMLM, RNNLM, LSTMConfig, RNNConfig
@@ -18,6 +20,8 @@ MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "gpt": (GPT, GPTConfig),
     "lstm": (LSTMLM, LSTMConfig),
     "rnn": (RNNLM, RNNConfig),
+    "cnn": (CNN, CNNConfig),
+    "image_cnn": (ImageCNN, ImageCNNConfig),
 }
 
 
@@ -39,8 +43,13 @@ def build(name: str, **config: Any) -> Any:
 
 
 __all__ = [
+    "CNN",
+    "CNNConfig",
+    "Classifier",
     "GPT",
     "GPTConfig",
+    "ImageCNN",
+    "ImageCNNConfig",
     "LSTMConfig",
     "LSTMLM",
     "LanguageModel",
