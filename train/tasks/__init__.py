@@ -3,10 +3,14 @@
 A new one is a file with a :class:`Task`, and its name in :data:`TASKS`.
 """
 
+from .digits import DigitsTask
 from .task import Batch, Score, Task
 from .text import TextTask
+from .topics import TopicsTask
 
 #: name -> class; a model without a task takes the first that suits it
-TASKS: dict[str, type[Task]] = {task.name: task for task in (TextTask,)}
+TASKS: dict[str, type[Task]] = {
+    task.name: task for task in (TextTask, TopicsTask, DigitsTask)
+}
 
-__all__ = ["Batch", "Score", "TASKS", "Task", "TextTask"]
+__all__ = ["Batch", "DigitsTask", "Score", "TASKS", "Task", "TextTask", "TopicsTask"]
