@@ -22,15 +22,6 @@ from .ids import checked_ids
 PAD = 0
 
 
-def _sizes(name: str, value: Any) -> tuple[int, ...]:
-    """A field that holds one size or more, as a tuple of Python's integers."""
-    values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    fit = [isinstance(v, (int, np.integer)) and not isinstance(v, bool) and v > 0 for v in values]
-    if not values or not all(fit):
-        raise ValueError(f"{name}: expected integers >= 1, at least one, got {value!r}")
-    return tuple(int(v) for v in values)
-
-
 # ---- texts -------------------------------------------------------------------------------------
 
 
@@ -51,11 +42,6 @@ class CNNConfig(TextConfig):
     windows: tuple[int, ...] = (3, 4, 5)
     n_filters: int = 100
     dropout: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Check the fields; see :class:`ModelConfig`."""
-        super().__post_init__()
-        object.__setattr__(self, "windows", _sizes("windows", self.windows))
 
     def shapes_outside(self) -> tuple[Shapes, Shapes]:
         """See :class:`ModelConfig`."""
@@ -191,7 +177,6 @@ class ImageCNNConfig(ModelConfig):
     def __post_init__(self) -> None:
         """Check the fields; see :class:`ModelConfig`."""
         super().__post_init__()
-        object.__setattr__(self, "channels", _sizes("channels", self.channels))
         if not self.kernel_size % 2:
             raise ValueError(f"kernel_size: expected an odd number, got {self.kernel_size}")
         layers = len(self.channels)
@@ -224,8 +209,8 @@ class ImageCNNConfig(ModelConfig):
         return {}
 
     def kept_per_symbol(self) -> int:
-        """See :class:`ModelConfig`: the image, and the first layer's answers."""
-        return self.in_channels + self.channels[0]
+        """See :class:`ModelConfig`: the image, for each pixel."""
+        return self.in_channels
 
 
 class ImageCNN(Classifier[ImageCNNConfig]):

@@ -26,10 +26,15 @@ class Parts(NamedTuple):
     test: list[str]
 
 
+def plain(text: str) -> str:
+    """A text on one line: single spaces, and no sign more than three times in a row, as in rulers
+    and frames of tables."""
+    return re.sub(r"([^\w\s])\1{3,}", r"\1\1\1", " ".join(text.split()))
+
+
 def paragraphs(text: str) -> list[str]:
-    """What stands between blank lines, each on one line with single spaces."""
-    found = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
-    return [part for part in found if part]
+    """What stands between blank lines, each :func:`plain`."""
+    return [part for part in map(plain, re.split(r"\n\s*\n", text)) if part]
 
 
 def stretches(text: str, seen: set[str], least: int) -> list[str]:

@@ -16,7 +16,7 @@ from ..data.files import find_files
 from ..data.text import Fingerprint, help_texts, load_text
 from .classification import Classification
 from .evidence import draw_evidence, reasons
-from .passages import Parts, parts, passages, starts
+from .passages import Parts, parts, passages, plain, starts
 from .task import Batch, Settings
 
 #: how many of the help topics: the longest; the others are too short to learn from
@@ -136,9 +136,9 @@ class TopicsTask(Classification):
         return int(self._settings.block_size or 200)
 
     def encode(self, text: str) -> np.ndarray:
-        """The ids of a text, with single spaces, int64; characters that training never saw are left
-        out."""
-        return 1 + self.tokenizer.encode(" ".join(text.split()), unknown="").astype(np.int64)
+        """The ids of a text, :func:`~.passages.plain`, int64; characters that training never saw
+        are left out."""
+        return 1 + self.tokenizer.encode(plain(text), unknown="").astype(np.int64)
 
     def decode(self, ids: np.ndarray) -> str:
         """The text of ids (time,), without its padding."""
