@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..hints import finding as hints
 from .bahdanau import Bahdanau, BahdanauConfig
 from .base import LanguageModel, Model, ModelConfig, TextConfig
+from .classifier import Classifier
+from .cnn import CNN, CNNConfig, ImageCNN, ImageCNNConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
 from .recurrent import GRULM, LSTMLM, RNNLM, GRUConfig, LSTMConfig, RNNConfig
@@ -18,9 +20,11 @@ from .transformer import Transformer, TransformerConfig
 #: name -> (model class, config class)
 MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "gpt": (GPT, GPTConfig),
-    "gru": (GRULM, GRUConfig),
-    "lstm": (LSTMLM, LSTMConfig),
     "rnn": (RNNLM, RNNConfig),
+    "lstm": (LSTMLM, LSTMConfig),
+    "gru": (GRULM, GRUConfig),
+    "cnn": (CNN, CNNConfig),
+    "image_cnn": (ImageCNN, ImageCNNConfig),
     "bahdanau": (Bahdanau, BahdanauConfig),
     "transformer": (Transformer, TransformerConfig),
 }
@@ -46,10 +50,15 @@ def build(name: str, **config: Any) -> Any:
 __all__ = [
     "Bahdanau",
     "BahdanauConfig",
+    "CNN",
+    "CNNConfig",
+    "Classifier",
     "GPT",
     "GPTConfig",
     "GRUConfig",
     "GRULM",
+    "ImageCNN",
+    "ImageCNNConfig",
     "LSTMConfig",
     "LSTMLM",
     "LanguageModel",

@@ -5,11 +5,26 @@ A new one is a file with a :class:`Task`, and its name in :data:`TASKS`.
 
 from .addition import Addition
 from .dates import Dates
+from .digits import DigitsTask
 from .reverse import Reverse
 from .task import Batch, Score, Task
 from .text import TextTask
+from .topics import TopicsTask
 
 #: name -> class; a model without a task takes the first that suits it
-TASKS: dict[str, type[Task]] = {task.name: task for task in (TextTask, Dates, Addition, Reverse)}
+TASKS: dict[str, type[Task]] = {
+    task.name: task for task in (TextTask, TopicsTask, DigitsTask, Dates, Addition, Reverse)
+}
 
-__all__ = ["Addition", "Batch", "Dates", "Reverse", "Score", "TASKS", "Task", "TextTask"]
+__all__ = [
+    "Addition",
+    "Batch",
+    "Dates",
+    "DigitsTask",
+    "Reverse",
+    "Score",
+    "TASKS",
+    "Task",
+    "TextTask",
+    "TopicsTask",
+]
