@@ -1,6 +1,6 @@
-"""Language models with one face: GPT, LSTM and RNN.
+"""Models, one file each, with one face: ``build("gpt", vocab_size=65)`` makes one by name.
 
-``build("gpt", vocab_size=65)`` makes one by name; see :mod:`tinytensor.models.base` for the face.
+See :mod:`tinytensor.models.base` for what all of them can do.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..hints import finding as hints
-from .base import LanguageModel, ModelConfig
+from .base import LanguageModel, Model, ModelConfig, TextConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
 from .recurrent import LSTMLM, RNNLM, LSTMConfig, RNNConfig
@@ -21,12 +21,13 @@ MODELS: dict[str, tuple[type[Any], type[Any]]] = {
 }
 
 
-def build(name: str, **config: Any) -> LanguageModel[Any]:
+def build(name: str, **config: Any) -> Any:
     """A new model.
 
     Args:
         name: a key of :data:`MODELS`.
-        config: fields of its config class; ``vocab_size`` is required.
+        config: fields of its config class; those without a default, such as ``vocab_size``, are
+            required.
 
     Raises:
         ValueError: an unknown name or field, or a field out of range.
@@ -44,9 +45,11 @@ __all__ = [
     "LSTMLM",
     "LanguageModel",
     "MODELS",
+    "Model",
     "ModelConfig",
     "RNNConfig",
     "RNNLM",
+    "TextConfig",
     "build",
     "generate",
     "probabilities",

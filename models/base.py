@@ -1,6 +1,12 @@
-"""What every language model here shares: its config, its face and its checks.
+"""What models share: configs that know their size, the loss of a batch, and the face of those that
+predict each next symbol of a text.
 
-A model predicts each next symbol of a text::
+Every model learns from batches: arrays that share their first axis, one entry for each example. The
+last one holds the targets, of which those that are -100 do not count::
+
+    model.loss(*batch)    -> the mean loss of the targets that count
+
+A language model is one whose batches are ids and the ids that follow them::
 
     model(ids)            -> logits (batch, time, vocab)
     model(ids, targets)   -> (logits, loss)
@@ -14,8 +20,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Generic, Self, TypeVar
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -26,25 +32,21 @@ from ..tensor.tensor import Tensor
 from .generate import generate
 
 C = TypeVar("C", bound="ModelConfig")
+L = TypeVar("L", bound="TextConfig")
 #: names and shapes of parameters, in a model's order
 Shapes = dict[str, tuple[int, ...]]
 #: the largest number that a config takes: no model of such a size could be built
 LARGEST = 2**31 - 1
+#: fields that are probabilities
+PROBABILITIES = ("dropout", "label_smoothing")
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """What all models' configs have; each model adds its own fields, among them ``n_layer``.
+    """What all models' configs can do; each model adds its fields, ``n_layer`` if it has layers.
 
     A config tells how large its model is without building it, in no time however large that is.
-
-    Attributes:
-        vocab_size: number of symbols; ids are 0 .. vocab_size - 1.
-        block_size: how many symbols a training block has, and for GPT the longest it can read.
     """
-
-    vocab_size: int
-    block_size: int = 64
 
     def __post_init__(self) -> None:
         """Check each field by its type; NumPy's numbers become Python's, fit for JSON.
@@ -55,15 +57,17 @@ class ModelConfig:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type == "int":
-                size = check_size(field.name, value)
-                if size > LARGEST:
-                    raise ValueError(f"{field.name}: expected at most {LARGEST}, got {size}")
-                object.__setattr__(self, field.name, size)
+                object.__setattr__(self, field.name, _size(field.name, value))
+            elif field.type == "tuple[int, ...]":
+                if not isinstance(value, (tuple, list)) or not value:
+                    raise ValueError(f"{field.name}: expected some integers, got {value!r}")
+                sizes = tuple(_size(field.name, one) for one in value)
+                object.__setattr__(self, field.name, sizes)
             elif field.type == "bool" and not isinstance(value, bool):
                 raise ValueError(f"{field.name}: expected True or False, got {value!r}")
             elif field.type == "str" and not isinstance(value, str):
                 raise ValueError(f"{field.name}: expected a string, got {value!r}")
-            elif field.name == "dropout":
+            elif field.name in PROBABILITIES:
                 object.__setattr__(self, field.name, check_probability(field.name, value))
             elif field.type == "float":
                 number = float(check_number(field.name, value, "a finite number", _is_float32))
@@ -78,14 +82,16 @@ class ModelConfig:
         """A config from what :meth:`to_dict` returned; fields that it lacks have their defaults.
 
         Raises:
-            ValueError: an unknown field, none for ``vocab_size``, or one out of range.
+            ValueError: an unknown field, none for one without a default, or one out of range.
         """
         known = [field.name for field in fields(cls)]
         unknown = sorted(str(name) for name in set(values) - set(known))
         if unknown:
             raise ValueError(f"{', '.join(unknown)}: {cls.__name__} has only {known}")
-        if "vocab_size" not in values:
-            raise ValueError("vocab_size: required, the number of symbols")
+        for field in fields(cls):
+            if field.name not in values and field.default is field.default_factory is MISSING:
+                known_as = {"vocab_size": ", the number of symbols"}.get(field.name, "")
+                raise ValueError(f"{field.name}: required{known_as}")
         return cls(**values)
 
     def shapes_outside(self) -> tuple[Shapes, Shapes]:
@@ -98,7 +104,7 @@ class ModelConfig:
 
     def kept_per_symbol(self) -> int:
         """How many numbers a training step surely keeps for each symbol of its batch until the
-        backward pass, besides logits: a lower bound."""
+        backward pass: a lower bound. (Of images: for each pixel.)"""
         raise TypeError(f"{type(self).__name__} defines no kept_per_symbol(self)")
 
     def parameter_shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -127,21 +133,68 @@ class ModelConfig:
         return int(getattr(self, "n_layer", 0))
 
 
+@dataclass(frozen=True)
+class TextConfig(ModelConfig):
+    """What configs of models that read symbols have.
+
+    Attributes:
+        vocab_size: number of symbols; ids are 0 .. vocab_size - 1.
+        block_size: how many symbols a training block has, and for a transformer the longest text
+            that it can read.
+    """
+
+    vocab_size: int
+    block_size: int = 64
+
+
+def _size(name: str, value: Any) -> int:
+    size = check_size(name, value)
+    if size > LARGEST:
+        raise ValueError(f"{name}: expected at most {LARGEST}, got {size}")
+    return size
+
+
 def _is_float32(number: float) -> bool:
     return abs(number) <= float(np.finfo(np.float32).max)
 
 
-class LanguageModel(Module, Generic[C]):
-    """Base of GPT, RNNLM and LSTMLM.
+class Model(Module, Generic[C]):
+    """Base of all models.
 
     Attributes:
-        config: the numbers the model was made from.
+        about: the model in a line.
+        paper: where it was first described.
+        config: the numbers that it was made from.
+    """
+
+    about: ClassVar[str] = ""
+    paper: ClassVar[str] = ""
+    config: C
+
+    def loss(self, *batch: Any) -> Tensor:
+        """The mean loss of a batch over the targets that count.
+
+        Args:
+            batch: arrays or Tensors that share their first axis, the targets last; a target of
+                -100 does not count.
+        """
+        raise TypeError(f"{type(self).__name__} defines no loss(self, *batch)")
+
+    def extra_repr(self) -> str:
+        """The config, for ``repr``."""
+        return ", ".join(f"{key}={value}" for key, value in self.config.to_dict().items())
+
+
+class LanguageModel(Model[L]):
+    """Base of GPT, RNNLM, GRULM and LSTMLM.
+
+    Attributes:
+        config: the numbers that the model was made from.
         start_id: what generation reads first when the prompt is empty (0, or what its trainer
             sets: the id of a newline). Not part of the config or the state dict.
         lm_head: Linear from the last hidden features to one logit per symbol.
     """
 
-    config: C
     lm_head: Linear
     start_id: int = 0
 
@@ -185,6 +238,11 @@ class LanguageModel(Module, Generic[C]):
             raise ValueError(f"targets: expected the shape of ids {ids.shape}, got {targets.shape}")
         return logits, operations.cross_entropy(logits, targets)
 
+    def loss(self, *batch: Any) -> Tensor:
+        """See :class:`Model`; a batch is ids and targets, as :meth:`forward` takes them."""
+        loss: Tensor = self(*batch)[1]
+        return loss
+
     def check_ids(self, ids: Any, name: str = "ids") -> Tensor:
         """``ids`` as an integer Tensor (batch, time) on the model's device, all in the vocabulary.
 
@@ -218,7 +276,3 @@ class LanguageModel(Module, Generic[C]):
     ) -> np.ndarray:
         """Continue a text; see :func:`tinytensor.models.generate.generate`."""
         return generate(self, ids, max_new_tokens, temperature, top_k, top_p, generator, start_id)
-
-    def extra_repr(self) -> str:
-        """The config, for ``repr``."""
-        return ", ".join(f"{key}={value}" for key, value in self.config.to_dict().items())

@@ -32,11 +32,11 @@ from ..nn import (
 from ..nn.activations import ACTIVATIONS
 from ..nn.state import check_state
 from ..tensor.tensor import Tensor, make
-from .base import LanguageModel, ModelConfig, Shapes
+from .base import LanguageModel, Shapes, TextConfig
 
 
 @dataclass(frozen=True)
-class GPTConfig(ModelConfig):
+class GPTConfig(TextConfig):
     """The numbers that make a GPT.
 
     Attributes:
@@ -94,7 +94,7 @@ class GPTConfig(ModelConfig):
 
     def kept_per_symbol(self) -> int:
         """See :class:`ModelConfig`: what each layer's norms, products and activation read."""
-        return 16 * self.n_embd * self.n_layer
+        return 16 * self.n_embd * self.n_layer + self.vocab_size
 
 
 class KeyValues:
@@ -205,6 +205,8 @@ class GPT(LanguageModel[GPTConfig]):
         ln_f: the last layer norm.
     """
 
+    about = "a decoder of pre-norm blocks of attention that writes text"
+    paper = "Radford et al., 2019 (GPT-2)"
     aliases = {"_orig_mod.": "", "transformer.": ""}  # torch.compile's and nanoGPT's prefixes
 
     def __init__(self, config: GPTConfig):

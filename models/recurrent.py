@@ -15,11 +15,11 @@ import numpy as np
 from .. import no_grad, zeros
 from ..nn import LSTM, RNN, Dropout, Embedding, Linear, init
 from ..tensor.tensor import Tensor
-from .base import LanguageModel, ModelConfig, Shapes
+from .base import LanguageModel, Shapes, TextConfig
 
 
 @dataclass(frozen=True)
-class RecurrentConfig(ModelConfig):
+class RecurrentConfig(TextConfig):
     """What RNNConfig and LSTMConfig share.
 
     Attributes:
@@ -62,8 +62,8 @@ class RecurrentConfig(ModelConfig):
         }
 
     def kept_per_symbol(self) -> int:
-        """See :class:`ModelConfig`: each layer's gates."""
-        return self.gates * self.n_hidden * self.n_layer
+        """See :class:`ModelConfig`: each layer's gates, and logits."""
+        return self.gates * self.n_hidden * self.n_layer + self.vocab_size
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,9 @@ class RNNLM(RecurrentLM[RNNConfig]):
         config: see :class:`RNNConfig`.
     """
 
+    about = "a state that each symbol changes, and that writes text"
+    paper = "Elman, 1990; Mikolov et al., 2010"
+
     def __init__(self, config: RNNConfig):
         rnn = RNN(
             config.n_embd,
@@ -169,6 +172,9 @@ class LSTMLM(RecurrentLM[LSTMConfig]):
     Args:
         config: see :class:`LSTMConfig`.
     """
+
+    about = "an RNN whose gates keep what it is to remember"
+    paper = "Hochreiter and Schmidhuber, 1997; Gers et al., 2000"
 
     def __init__(self, config: LSTMConfig):
         rnn = LSTM(

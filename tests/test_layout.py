@@ -26,8 +26,8 @@ ROOMS = [
 ]  # fmt: skip
 # and those of train/, with its two files that are modules of the public face
 ROOMS_OF_TRAIN = [
-    "given", "system", "data", "optim", "schedule", "config", "parallel", "checkpoint", "results",
-    "run", "cli",
+    "given", "system", "data", "optim", "schedule", "checkpoint", "tasks", "config", "parallel",
+    "results", "run", "cli",
 ]  # fmt: skip
 LAYERS = ["tinytensor", "nn", "models", "train"]  # each may import itself and those before it
 

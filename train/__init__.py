@@ -1,4 +1,4 @@
-"""Training on text: optimisers, schedules, data, checkpoints, the trainer, the command line."""
+"""Training: optimisers, schedules, data, tasks, checkpoints, the trainer, the command line."""
 
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,12 @@ from .optim import SGD, Adam, AdamW, Optimizer, param_groups
 from .optim.clip import clip_grad_norm, clip_grad_value
 from .parallel import DataParallel, WorkerError
 from .results.plot import plot_losses
-from .results.sample import load_model, sample_text, stream_text
+from .results.restore import load_model
 from .run.step import TrainingError
 from .run.trainer import Trainer
 from .schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
+from .tasks import TASKS, Score, Task
+from .tasks.writing import sample_text, stream_text
 
 __all__ = [
     "Adam",
@@ -42,7 +44,10 @@ __all__ = [
     "Optimizer",
     "SGD",
     "Schedule",
+    "Score",
     "StepDecay",
+    "TASKS",
+    "Task",
     "TextFiles",
     "TextString",
     "TokenStream",

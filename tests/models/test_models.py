@@ -371,8 +371,8 @@ def test_modules_are_named_in_the_graph() -> None:
 
 
 def test_the_base_class_is_usable_for_another_model() -> None:
-    class Bigram(models.LanguageModel[models.ModelConfig]):
-        def __init__(self, config: models.ModelConfig):
+    class Bigram(models.LanguageModel[models.TextConfig]):
+        def __init__(self, config: models.TextConfig):
             self.config = config
             self.table = nn.Embedding(config.vocab_size, config.vocab_size)
             self.lm_head = nn.Linear(config.vocab_size, config.vocab_size)
@@ -383,6 +383,6 @@ def test_the_base_class_is_usable_for_another_model() -> None:
         def decode(self, ids: Any, state: Any = None) -> tuple[tt.Tensor, Any]:
             return self.lm_head(self.hidden(self.check_ids(ids))[:, -1]), None
 
-    model = Bigram(models.ModelConfig(5))
+    model = Bigram(models.TextConfig(5))
     assert model.generate([[1, 2]], 3).shape == (1, 5)
     assert model(IDS, TARGETS)[1].item() > 0

@@ -1,4 +1,4 @@
-"""The command line: ``tinytensor train | sample | compare | export | draw | info | profile``.
+"""The command line: ``tinytensor train | sample | models | tasks | compare | export | draw | ...``.
 
 The flags of ``train`` are the fields of :class:`TrainConfig`. What a user can get wrong ends in
 one line on standard error and exit code 2; a failing run ends in 1, Ctrl-C in 130, SIGTERM in 143
@@ -28,6 +28,7 @@ from .compare import compare
 from .draw import draw
 from .export import export
 from .info import info
+from .listing import models, tasks
 from .output import LEFT, PATIENCE, guarded, hold_descriptors
 from .parsing import Command
 from .profile import profile
@@ -37,6 +38,8 @@ from .train import train
 VERBS: dict[str, Callable[..., Any]] = {
     "train": train,
     "sample": sample,
+    "models": models,
+    "tasks": tasks,
     "compare": compare,
     "export": export,
     "draw": draw,
@@ -59,7 +62,7 @@ class Commands(TyperGroup):
 app = typer.Typer(
     name="tinytensor",
     cls=Commands,
-    help="An autograd framework by hand: train, sample and draw GPT, LSTM and RNN models.",
+    help="An autograd framework by hand: train, ask and draw models from the RNN to the GPT.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -135,7 +138,7 @@ def top(
         bool, typer.Option("--version", callback=version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """An autograd framework by hand: train, sample and draw GPT, LSTM and RNN models."""
+    """An autograd framework by hand: train, ask and draw models from the RNN to the GPT."""
 
 
 for _verb in VERBS.values():

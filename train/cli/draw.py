@@ -66,7 +66,7 @@ def draw(
             vocab_size=vocab_size, block_size=block_size, n_layer=n_layer, n_embd=n_embd,
             dropout=dropout, **own,
         )  # fmt: skip
-        check_memory(sizes, batch_size)
+        check_memory(sizes, batch_size, block_size)
         net = build(model, **sizes.to_dict())
         rng = random.generator("data")
         ids = rng.integers(0, vocab_size, (batch_size, block_size + 1))

@@ -38,7 +38,9 @@ def with_settings(
             continue
         kind, optional = value_type(f.name)
         flag = "--" + f.name.replace("_", "-")
-        text = f.metadata["help"] + ("" if optional else f" (default: {f.default})")
+        usual = f.metadata["default"]
+        shown = "" if optional or usual is None else f" (default: {usual})"
+        text = f.metadata["help"] + shown
         option = typer.Option(
             f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
             help=text,

@@ -14,11 +14,15 @@ from threadpoolctl import threadpool_info
 from ... import __version__, cuda
 from ...draw.render import renderer
 from ..config import text_name
-from ..given.words import readable
+from ..given.words import readable, shortened
 from ..results.history import RECENT
 from ..results.restore import restore
 from ..system.terminal import one_line
 from .parsing import path
+
+
+#: characters of a vocabulary that are shown
+MOST = 2000
 
 
 def info(
@@ -80,15 +84,16 @@ def checkpoint_facts(path: str | Path) -> dict[str, str]:
         CheckpointError: it cannot be read, or does not fit together.
     """
     found = restore(path)
-    model, tokenizer, config, history = found.model, found.tokenizer, found.config, found.history
+    model, task, config, history = found.model, found.task, found.config, found.history
     weights = model.state_dict()
     broken = [name for name, array in weights.items() if not np.isfinite(array).all()]
     facts = {
         "file": f"{found.file} ({readable(found.file.stat().st_size)})",
         "model": f"{type(model).__name__}, {model.num_parameters():,} parameters",
         **{f"  {name}": str(value) for name, value in model.config.to_dict().items()},
-        "data": text_name(config.data),
-        "symbols": f"{len(tokenizer)}: {tokenizer.symbols!r}",
+        "task": f"{task.name}: {task.about}",
+        **({"data": text_name(config.data)} if "data" in task.reads else {}),
+        "symbols": shortened(f"{len(task.vocabulary)}: {task.vocabulary!r}", MOST),
         "step": f"{found.step} of {config.steps}",
     }
     if broken:

@@ -15,6 +15,7 @@ import numpy as np
 import typer
 
 from ... import __version__
+from ...models import MODELS
 from ...profiling import Cost, Entry, Profile
 from ...profiling import profile as new_profile
 from ...profiling.report import COLUMNS, meaning, milliseconds, percent, rows, speed, summary
@@ -46,12 +47,14 @@ class StepProfile:
 
     Attributes:
         config: what was trained. parameters: how many numbers the model has.
+        batch: what a step reads, in words.
         plain: seconds of each step that ran without the profile.
         steps: how many ran with it. profile: what it found in all of them.
     """
 
     config: TrainConfig
     parameters: int
+    batch: str
     plain: list[float]
     steps: int
     profile: Profile
@@ -105,7 +108,8 @@ def measure(config: TrainConfig, steps: int = 20, text: str | None = None) -> St
                     run_step(trainer, profile)
             profile.measure_alone()
     unwatched(steps // 2)
-    return StepProfile(config, trainer.model.num_parameters(), plain, steps, profile)
+    batch = trainer.task.describe_batch(config.batch_size)
+    return StepProfile(config, trainer.model.num_parameters(), batch, plain, steps, profile)
 
 
 def run_step(trainer: Trainer, profile: Profile | None = None) -> None:
@@ -116,9 +120,9 @@ def run_step(trainer: Trainer, profile: Profile | None = None) -> None:
 
     config, optimizer = trainer.config, trainer.optimizer
     with phase("batch"):
-        x, y = trainer.data.batch(config.batch_size)
+        batch = trainer.task.batch(config.batch_size)
     with phase("forward"):
-        loss = trainer.model(x, y)[1]
+        loss = trainer.model.loss(*batch)
         loss.item()
     with phase("backward"):
         loss.backward()
@@ -156,8 +160,7 @@ def heading(found: StepProfile) -> list[str]:
     profiled = found.profile.wall_ns / found.steps / 1e6
     return [
         f"{config.model}: {found.parameters:,} parameters on {config.device}, "
-        f"{config.batch_size} blocks of {config.block_size} symbols in a step, "
-        "in one process",
+        f"{found.batch} in a step, in one process",
         f"a step takes {median(plain) * 1e3:,.3f} ms (median of {len(plain)}, {plain[0] * 1e3:,.3f}"
         f" to {plain[-1] * 1e3:,.3f}); with the profile {profiled:,.3f} ms (mean of "
         f"{found.steps})",
@@ -180,7 +183,7 @@ def legend(shown: list[Table]) -> list[str]:
 
 
 def profile(
-    model: Annotated[str, typer.Argument(help="gpt, lstm or rnn")] = "gpt",
+    model: Annotated[str, typer.Argument(help=", ".join(MODELS))] = "gpt",
     steps: Annotated[int, typer.Option(help="Steps to measure", min=1, max=MOST_STEPS)] = 20,
     depth: Annotated[
         Optional[int],  # noqa: UP045

@@ -37,7 +37,7 @@ class Lines(Report):
         if trainer.step % self.every == 0 or trainer.step == trainer.config.steps:
             print(
                 f"step {trainer.step:>6}  loss {trainer.recent_loss:.4f}  "
-                f"{trainer.tokens_per_second:,.0f} tokens/s  {clock(trainer.seconds_left)} left",
+                f"{trainer.tokens_per_second:,.0f} {trainer.task.unit}/s  {clock(trainer.seconds_left)} left",
                 flush=True,
             )
 
@@ -112,10 +112,11 @@ class Bar(Report):
     def _fields(trainer: Trainer) -> dict[str, str]:
         fresh = not trainer.step_seconds
         pace = trainer.pace
+        unit = {"tokens": "tok"}.get(trainer.task.unit, trainer.task.unit)
         return {
             "loss": f"loss {trainer.recent_loss:.3f}" if trainer.history.train else "loss -",
             "val": f"val {trainer.history.val[-1][1]:.3f}" if trainer.history.val else "val -",
-            "speed": "- tok/s" if fresh else f"{trainer.tokens_per_second:,.0f} tok/s",
+            "speed": f"- {unit}/s" if fresh else f"{trainer.tokens_per_second:,.0f} {unit}/s",
             "left": "- left" if fresh else f"{clock(trainer.seconds_left)} left",
             **({"doing": f"validating {pace.done / pace.count:.0%}"} if pace.count else {}),
         }
@@ -128,15 +129,14 @@ def make_report(every: int) -> Report:
 
 def describe(trainer: Trainer) -> str:
     """Model and data in two lines."""
-    config, data, workers = trainer.config, trainer.data, trainer.workers
+    config, task, workers = trainer.config, trainer.task, trainer.workers
     processes = f", {workers} processes" if workers > 1 else ""
     start = f", from step {trainer.step}" if trainer.step else ""
     return (
         f"{config.model}: {trainer.model.num_parameters():,} parameters on {config.device}"
-        f"{processes}, {config.steps} steps of {config.batch_size * config.accumulate} blocks of "
-        f"{config.block_size} symbols{start}\n"
-        f"data: {one_line(trainer.corpus.describe())}, {len(trainer.tokenizer)} symbols, "
-        f"{len(data.train):,} for training and {len(data.val):,} for validation"
+        f"{processes}, {config.steps} steps of "
+        f"{task.describe_batch(config.batch_size * config.accumulate)}{start}\n"
+        f"data: {one_line(task.describe())}"
     )
 
 

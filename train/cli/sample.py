@@ -6,6 +6,7 @@ import sys
 from itertools import chain
 from typing import Annotated, Optional
 
+import numpy as np
 import typer
 
 from ... import Generator
@@ -13,8 +14,10 @@ from ... import device as find
 from ..checkpoint import latest
 from ..config import LARGEST, SEEDS, ConfigError
 from ..data import DataError
-from ..results.sample import load_model, stream_text
+from ..results.restore import restore
 from ..system.terminal import as_shown
+from ..tasks import TextTask
+from ..tasks.writing import stream_text
 from .parsing import path
 
 
@@ -25,6 +28,13 @@ def sample(
             callback=path, help="Checkpoint, or the folder of its run (default: the latest run)"
         ),
     ] = None,
+    input: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="What to answer, for a task with answers, such as a date", show_default=False),
+    ] = None,
+    beam: Annotated[
+        int, typer.Option(help="Hypotheses kept in the search for an answer", min=1, max=1000)
+    ] = 1,
     prompt: Annotated[str, typer.Option(help="What the text starts with")] = "",
     length: Annotated[int, typer.Option(help="Characters to add", min=0, max=LARGEST)] = 300,
     temperature: Annotated[float, typer.Option(help="0 takes the most probable, 1 draws")] = 0.8,
@@ -49,13 +59,22 @@ def sample(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
 ) -> None:
-    """Write text with a trained model.
+    """Write text with a trained model, or let it answer an --input in its task's own terms.
 
     A terminal gets control characters as visible escapes, a file or a pipe the text as it is.
     """
     check_device(device)
-    model, tokenizer = load_model(latest() if checkpoint is None else checkpoint)
+    found = restore(latest() if checkpoint is None else checkpoint)
+    model, task = found.model, found.task
     model.to(device)
+    if input is not None:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            print(as_shown(task.answer(model, input, beam)))
+        return
+    if not isinstance(task, TextTask):
+        how = f": expected one, such as {' '.join(task.example)}" if task.example else ""
+        raise ConfigError(f"input: task {task.name} answers an --input{how}")
+    tokenizer = task.tokenizer
     try:
         parts = stream_text(
             model, tokenizer, prompt, length, temperature, top_k, top_p, Generator(seed), unknown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
@@ -16,7 +17,7 @@ from ..given.words import cause
 from ..run.folder import RunFolder
 from ..run.trainer import Trainer
 from ..system.signals import Stop
-from ..system.terminal import as_shown, command, note, one_line
+from ..system.terminal import as_shown, command, note, one_line, warn
 from .flags import with_settings
 from .parsing import path
 from .progress import make_report, part_read
@@ -41,7 +42,7 @@ def train(
     ] = False,
     **settings: Any,
 ) -> int:
-    """Train a model on a text; ends with validation loss, a sample, checkpoint and loss curve."""
+    """Train a model on a text or a task; ends with its figures, a sample, checkpoint and pictures."""
     given = load_toml(config) if config is not None else {}
     given |= {name: value for name, value in settings.items() if value not in (None, [])}
     if overwrite and resume:
@@ -54,12 +55,12 @@ def train(
                 out = given.pop("out", None)
                 file = locate(latest() if out is None else check_value("out", out))
                 place = ends.enter_context(RunFolder(file.parent).held())
-                with Waiting("reading the checkpoint and the text", sys.stdout):
+                with Waiting("reading the checkpoint and the data", sys.stdout):
                     trainer = Trainer.resume(file, given, folder=place)
             else:
                 chosen = TrainConfig.from_dict(given, where="train")
                 place = ends.enter_context(run_folder(chosen, overwrite))
-                with Waiting("reading the text and building the model", sys.stdout):
+                with Waiting("reading the data and building the model", sys.stdout):
                     trainer = Trainer(chosen, folder=place)
         if resume:
             say_what_differs(trainer)
@@ -70,11 +71,15 @@ def train(
             show_results(trainer)
             raise
         if complete:
-            show_results(trainer)
+            show_results(trainer, stop)
             print(f"checkpoint       {one_line(place.checkpoint)}")
             if place.picture.is_file():  # a warning has said why it is not
                 print(f"loss curve       {one_line(place.picture)}")
-            print(f"more text        {command('sample', place.path)}")
+            picture = draw(trainer)
+            if picture is not None:
+                print(f"picture          {one_line(picture)}")
+            more = ["sample", place.path, *trainer.task.example]
+            print(f"{trainer.task.more:<17}{command(*more)}")
             return 0
     print(
         f"\nstopped at step {trainer.step} of {trainer.config.steps}, all is saved; "
@@ -96,13 +101,27 @@ def say_what_differs(trainer: Trainer) -> None:
         print(f"all {trainer.config.steps} steps are done; --steps N goes on")
 
 
-def show_results(trainer: Trainer) -> None:
-    """A sample and the validation loss of the model as it is now."""
-    with Waiting("writing a sample", sys.stdout):
+def show_results(trainer: Trainer, stop: object = None) -> None:
+    """What the model makes of some examples as it is now, its figure and its validation loss."""
+    task = trainer.task
+    with Waiting(f"writing {task.shown}", sys.stdout):
         text = trainer.sample()
-    print(f"\nsample:\n{as_shown(text)}\n")
+    print(f"\n{task.shown.removeprefix('a ')}:\n{as_shown(text)}\n")
     if trainer.history.val:
         print(f"validation loss  {trainer.history.val[-1][1]:.4f}{part_read(trainer)}")
+    with Waiting("testing on what the run never saw", sys.stdout):
+        score = trainer.score(stop)
+    if score is not None:
+        print(f"{score.name:<17}{score}")
+
+
+def draw(trainer: Trainer) -> Path | None:
+    """The task's picture; a warning where it could not be drawn."""
+    try:
+        return trainer.draw()
+    except Exception as error:  # whatever it is, the run is done and saved
+        warn(f"the picture of task {trainer.task.name} could not be drawn: {error}")
+        return None
 
 
 @contextmanager

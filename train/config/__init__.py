@@ -6,11 +6,13 @@ from .config import (
     MODEL_FIELDS,
     PATHS,
     SEEDS,
+    TASK_FIELDS,
     ConfigError,
     TrainConfig,
     check_names,
     check_value,
     text_name,
+    usual_task,
     value_type,
 )
 
@@ -20,10 +22,12 @@ __all__ = [
     "MODEL_FIELDS",
     "PATHS",
     "SEEDS",
+    "TASK_FIELDS",
     "ConfigError",
     "TrainConfig",
     "check_names",
     "check_value",
     "text_name",
+    "usual_task",
     "value_type",
 ]

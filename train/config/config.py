@@ -23,6 +23,7 @@ from ..data.decoding import codec_name
 from ..given.paths import given_path
 from ..given.values import plain, shown
 from ..schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
+from ..tasks import TASKS
 
 #: the largest integer of a field without a limit of its own: what a count in 64 bits holds
 LARGEST = 2**63 - 1
@@ -45,18 +46,22 @@ def setting(
     why: str = "",
 ) -> Any:
     """A dataclass field with its help text and its limits: at least ``low`` or more than ``above``,
-    at most ``high`` or less than ``below``; ``why`` explains them where they are passed."""
+    at most ``high`` or less than ``below``; ``why`` explains them where they are passed. Where it
+    is not given, the task's recipe for the model decides, and after that the default."""
     limits = {"at least": low, "above": above, "at most": high, "below": below}
     given = {word: limit for word, limit in limits.items() if limit is not None}
-    return field(default=default, metadata={"help": text, "limits": given, "why": why})
+    about = {"help": text, "limits": given, "why": why, "default": default}
+    return field(default=None, metadata=about)
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """All settings of a run. ``TrainConfig(model="lstm", steps=500)`` checks them.
 
-    A field that is None leaves the choice to the model (its config class has the default) or, for
-    ``data``, ``out`` and ``workers``, to the trainer.
+    What is not given, or None, is as the task's recipe for the model has it (``tinytensor tasks
+    --recipes`` shows them), else as the defaults below. A field that is None even then leaves the
+    choice to the model (its config class has the default) or, for ``data``, ``out`` and
+    ``workers``, to the trainer.
 
     Numbers may be NumPy's, or arrays and tensors without axes. ``data`` may be one name, or a list;
     the ``~`` of a home folder is filled in. No integer may be larger than 64 bits hold.
@@ -72,7 +77,10 @@ class TrainConfig:
     )
     encoding: str = setting("utf-8", "Encoding of the text's files")
     out: str | None = setting(None, "Folder of the run (default: runs/MODEL, or the next free one)")
-    model: str = setting("gpt", "gpt, lstm or rnn")
+    task: str = setting(
+        None, f"What to learn: {', '.join(TASKS)} (default: what the model is best known for)"
+    )
+    model: str = setting(None, f"{', '.join(MODELS)} (default: the first that knows the task)")
 
     n_layer: int | None = setting(
         None, "Layers (default: gpt 4, lstm and rnn 2)", 1, high=10_000,
@@ -81,9 +89,11 @@ class TrainConfig:
     n_head: int | None = setting(None, "Attention heads of a gpt (default: 4)", 1)
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
     n_hidden: int | None = setting(None, "State of an lstm or rnn (default: 240, 480)", 1)
-    block_size: int = setting(64, "Symbols in a training block, a gpt's longest context", 1)
-    dropout: float = setting(
-        0.0, "Dropout probability", 0.0, below=1.0, why="at 1 nothing is left to learn from"
+    block_size: int | None = setting(
+        64, "Symbols in a training block of a text, a gpt's longest context (default: 64)", 1
+    )
+    dropout: float | None = setting(
+        0.0, "Dropout probability (default: 0.0)", 0.0, below=1.0, why="at 1 nothing is left to learn from"
     )
     bias: bool | None = setting(None, "Biases in a gpt's layers (default: no-bias)")
     tie_weights: bool | None = setting(None, "Share an lstm's or rnn's embedding with its head")
@@ -129,6 +139,7 @@ class TrainConfig:
     device: str = setting("cpu", "cpu or cuda")
 
     def __post_init__(self) -> None:
+        self._fill_in()
         for f in fields(self):
             object.__setattr__(self, f.name, check(f, getattr(self, f.name)))
         if self.min_lr is not None and self.min_lr > self.lr:
@@ -142,17 +153,45 @@ class TrainConfig:
             )
         if self.schedule == "exponential" and self.min_lr == 0.0:
             raise ConfigError("min_lr: expected above 0.0 with schedule exponential, got 0.0")
-        settings, model = self.model_settings(), MODELS[self.model][1]
+        settings, model, task = self.model_settings(), MODELS[self.model][1], TASKS[self.task]
         known = [f.name for f in fields(model)]
         for name in settings:
             if name not in known:
                 own = ", ".join(name for name in MODEL_FIELDS if name in known)
                 raise ConfigError(f"{name}: model {self.model} has none, only {own}")
+            if name in task.least:
+                raise ConfigError(f"{name}: the data of task {self.task} settle it")
+        for name in TASK_FIELDS:
+            if getattr(self, name) is not None and name not in task.reads:
+                own = ", ".join(task.reads)
+                raise ConfigError(f"{name}: task {self.task} has none{own and f', only {own}'}")
         try:
-            model(vocab_size=1, **settings)  # what does not go together, n_embd and n_head
+            model(**task.least, **settings)  # what does not go together, n_embd and n_head
             self.make_schedule()
         except ValueError as error:
             raise ConfigError(str(error)) from None
+
+    def _fill_in(self) -> None:
+        """Put what is not given in its place: model and task first, on which the rest depends."""
+        by_name = {f.name: f for f in fields(self)}
+        for name in ("model", "task"):
+            if getattr(self, name) is not None:
+                check(by_name[name], getattr(self, name))
+        if self.model is None:
+            task = next(iter(TASKS)) if self.task is None else self.task
+            object.__setattr__(self, "model", TASKS[task].models[0])
+        if self.task is None:
+            object.__setattr__(self, "task", usual_task(self.model))
+        task_class = TASKS[self.task]
+        if self.model not in task_class.models:
+            raise ConfigError(
+                f"model: task {self.task} is for {', '.join(task_class.models)}, got {self.model}"
+            )
+        recipe = task_class.recipes.get(self.model, {})
+        own = {f.name for f in fields(MODELS[self.model][1])} - task_class.least.keys()
+        for name, f in by_name.items():
+            if getattr(self, name) is None and (name in own or name not in MODEL_FIELDS):
+                object.__setattr__(self, name, recipe.get(name, f.metadata["default"]))
 
     def model_settings(self) -> dict[str, Any]:
         """What to give ``models.build`` besides the vocabulary's size; fields left None are out."""
@@ -198,9 +237,20 @@ class TrainConfig:
         return replace(self, **values)
 
 
+def usual_task(model: str) -> str:
+    """The task that a model has where none is named: the first whose first model it is, or else the
+    first that knows it."""
+    for at in (slice(1), slice(None)):
+        for name, task in TASKS.items():
+            if model in task.models[at]:
+                return name
+    raise ConfigError(f"model: there is no task for {model}")
+
+
 #: fields with a fixed list of values
 CHOICES = {
-    "model": ("gpt", "lstm", "rnn"),
+    "model": tuple(MODELS),
+    "task": tuple(TASKS),
     "optimizer": ("adamw", "sgd"),
     "schedule": ("cosine", "exponential", "step", "constant"),
     "device": ("cpu", "cuda"),
@@ -211,6 +261,9 @@ LOGS = ("jsonl", "csv", "tensorboard")
 MODEL_FIELDS = (
     "n_layer", "n_head", "n_embd", "n_hidden", "block_size", "dropout", "bias", "tie_weights",
 )  # fmt: skip
+
+#: fields that only some tasks read: those that have them in ``reads``
+TASK_FIELDS = ("data",)
 
 #: fields that are names of files or folders
 PATHS = ("data", "out")

@@ -28,7 +28,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from ... import random
-from ...models import LanguageModel
+from ...models import Model
 from ...tensor.tensor import Tensor
 from ..given.values import number, positive
 from ..optim.clip import factor
@@ -79,7 +79,7 @@ class DataParallel:
     see; make a new one then. They end with ``close``, with this object and with this process.
 
     Args:
-        model: a language model on the CPU, whose loss is the mean over targets that are not -100.
+        model: on the CPU; its loss is the mean over the targets that are not -100.
         optimizer: of its parameters; gradients of others are not added up.
         workers: number of processes, this one included: at most the number of cores is sensible.
         oversubscribe: start them also where they are more than 64 and more than 4 for each core.
@@ -91,7 +91,7 @@ class DataParallel:
 
     def __init__(
         self,
-        model: LanguageModel[Any],
+        model: Model[Any],
         optimizer: Optimizer,
         workers: int,
         oversubscribe: bool = False,
@@ -151,13 +151,14 @@ class DataParallel:
         """Whether the other processes are gone: after ``close``, an interrupt or a WorkerError."""
         return not self._end.still_active()
 
-    def backward(self, ids: Any, targets: Any, scale: float = 1.0) -> float:
+    def backward(self, *batch: Any, scale: float = 1.0) -> float:
         """Forward and backward of a batch; gradients add up in each process until ``reduce``.
 
         Where it raises what the model raised, in whichever process, all gradients are forgotten.
 
         Args:
-            ids, targets: as :meth:`LanguageModel.forward` takes them, NumPy arrays or Tensors.
+            batch: what the model's ``loss`` takes, NumPy arrays or Tensors that share their first
+                axis, the targets last: ids and targets for a language model.
             scale: what the loss is multiplied by.
 
         Returns:
@@ -166,31 +167,31 @@ class DataParallel:
         Raises:
             WorkerError: a process has died (so do the other methods). RuntimeError: it is closed.
         """
-        x, y = (a.numpy() if isinstance(a, Tensor) else np.asarray(a) for a in (ids, targets))
-        parts = list(zip(np.array_split(x, self.workers), np.array_split(y, self.workers)))
-        counts = [int((part != _IGNORED).sum()) for _, part in parts]
+        arrays = [a.numpy() if isinstance(a, Tensor) else np.asarray(a) for a in batch]
+        parts = list(zip(*(np.array_split(a, self.workers) for a in arrays), strict=True))
+        counts = [int((targets != _IGNORED).sum()) for *_, targets in parts]
         total = sum(counts)
         drawn = random.generator("dropout").integers(0, 2**62, self.workers - 1)
         seeds = [0, *drawn.tolist()]  # the first process goes on with its own stream
         training = self._share.model.training
         arguments = [
-            (*part, count / max(1, total), scale, seed, training)
+            (part, count / max(1, total), scale, seed, training)
             for part, count, seed in zip(parts, counts, seeds, strict=True)
         ]
         losses = self._everywhere("backward", arguments)
         return math.fsum(losses) if total else math.nan
 
-    def losses(self, batches: Sequence[tuple[Any, Any]]) -> list[float]:
+    def losses(self, batches: Sequence[tuple[Any, ...]]) -> list[float]:
         """The mean losses of batches, in evaluation mode and without gradients.
 
         Each process takes whole batches, so that a loss is the one that a single process finds.
 
         Args:
-            batches: pairs of ids and targets, NumPy arrays; at most one for each process.
+            batches: tuples of NumPy arrays, as for :meth:`backward`; at most one for each process.
         """
         if len(batches) > self.workers:
             raise ValueError(f"losses: expected at most {self.workers} batches, got {len(batches)}")
-        idle = [(None, None)] * (self.workers - len(batches))
+        idle: list[tuple[Any, ...]] = [()] * (self.workers - len(batches))
         found: list[float] = self._everywhere("loss", [*batches, *idle])
         return found[: len(batches)]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ... import no_grad, random
-from ...models import LanguageModel
+from ...models import Model
 from ...nn import evaluating
 from ...tensor.tensor import make
 from ..optim.clip import joint_norm, multiply
@@ -35,7 +35,7 @@ def _shared(like: Sequence[Any]) -> list[Any]:
 class Share:
     """What one process does; its ``rank`` is 0 in the process that forked the others."""
 
-    def __init__(self, model: LanguageModel[Any], optimizer: Optimizer, workers: int):
+    def __init__(self, model: Model[Any], optimizer: Optimizer, workers: int):
         self.model, self.optimizer, self.workers, self.rank = model, optimizer, workers, 0
         self.params = list(optimizer.parameters())
         own = set(self.params)
@@ -148,28 +148,28 @@ class Share:
     # These are what ``DataParallel`` calls, everywhere at the same time.
 
     def backward(
-        self, ids: Any, targets: Any, weight: float, scale: float, seed: int, training: bool
+        self, batch: Sequence[Any], weight: float, scale: float, seed: int, training: bool
     ) -> float:
         """Add the gradients of this part's loss; ``weight`` is its part of what counts."""
         if self.rank:
-            if not len(ids):  # fewer texts than processes
+            if not len(batch[0]):  # fewer examples than processes
                 return 0.0
             random.generator("dropout").manual_seed(seed)
             if self.model.training != training:
                 self.model.train(training)
             self.show(self.rank)
-        loss = self.model(ids, targets)[1]
+        loss = self.model.loss(*batch)
         (loss * (weight * scale)).backward()
         self.collect()
         return float(loss.item()) * weight if weight else 0.0
 
-    def loss(self, ids: Any, targets: Any) -> float:
-        """The mean loss of a batch, nothing being learnt from it; of None (more processes than
+    def loss(self, *batch: Any) -> float:
+        """The mean loss of a batch, nothing being learnt from it; of none (more processes than
         batches) NaN."""
-        if ids is None:
+        if not batch:
             return math.nan
         with no_grad(), evaluating(self.model):
-            return float(self.model(ids, targets)[1].item())
+            return float(self.model.loss(*batch).item())
 
     def add_up(self) -> float:
         """Add up this process's share of all gradients; returns the norm of that share."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...models import LanguageModel
+from ...models import Model
 from ..config import ConfigError, TrainConfig
 from ..given.words import cause
 from ..optim import Optimizer
@@ -21,25 +21,29 @@ from .data_parallel import DataParallel, most, why_not
 WORK, SYMBOLS = 100_000_000, 128
 
 
-def work(parameters: int, batch_size: int, block_size: int) -> int:
+def work(parameters: int, batch_size: int, length: int) -> int:
     """How much a batch asks for: parameters times symbols, a sixth of its FLOP."""
-    return parameters * batch_size * block_size
+    return parameters * batch_size * length
 
 
-def best(parameters: int, batch_size: int, block_size: int) -> int:
-    """How many processes are best: all cores, fewer where a batch is small, 1 where it is tiny."""
-    by_work = work(parameters, batch_size, block_size) // WORK
-    by_symbols = batch_size * block_size // SYMBOLS
+def best(parameters: int, batch_size: int, length: int) -> int:
+    """How many processes are best: all cores, fewer where a batch is small, 1 where it is tiny.
+
+    Args:
+        length: how many symbols an example has.
+    """
+    by_work = work(parameters, batch_size, length) // WORK
+    by_symbols = batch_size * length // SYMBOLS
     return max(1, min(cores(), batch_size, by_work, by_symbols))
 
 
-def choose(config: TrainConfig, parameters: int) -> int:
+def choose(config: TrainConfig, parameters: int, length: int) -> int:
     """The number that a run has: the one asked for, or else the best one here."""
     if config.workers is not None:
         return config.workers
     if config.device != "cpu" or why_not() is not None:
         return 1
-    return best(parameters, config.batch_size, config.block_size)
+    return best(parameters, config.batch_size, length)
 
 
 def check(config: TrainConfig) -> None:
@@ -63,7 +67,7 @@ def check(config: TrainConfig) -> None:
         )
 
 
-def start(model: LanguageModel[Any], optimizer: Optimizer, workers: int) -> DataParallel:
+def start(model: Model[Any], optimizer: Optimizer, workers: int) -> DataParallel:
     """The processes of a run, whose number has been checked.
 
     Raises:

@@ -45,7 +45,7 @@ class Run:
     val: np.ndarray
     seconds: float | None
     tokens_per_second: float | None
-    symbols: str
+    symbols: Any
     text: Any
 
     @property
@@ -106,13 +106,13 @@ def read(file: Path) -> Run:
         config, model = dict(meta["config"]), meta["model"]
         name, symbols, step = model["name"], meta["symbols"], meta["step"]
         for value, kind, what in (
-            (name, str, "model"),
-            (symbols, str, "symbols"),
-            (step, int, "step"),
+            (name, (str,), "model"),
+            (symbols, (str, list, dict), "symbols"),
+            (step, (int,), "step"),
         ):
-            if type(value) is not kind:
-                raise ValueError(f"{what}: expected {kind.__name__}, got {value!r}")
-        defaults = {f.name: f.default for f in fields(TrainConfig)}
+            if type(value) not in kind:
+                raise ValueError(f"{what}: expected {kind[0].__name__}, got {value!r}")
+        defaults = {f.name: f.metadata["default"] for f in fields(TrainConfig)}
         settings = {**defaults, **config, **dict(model["config"])}
         history = History.from_arrays(saved.history, step).arrays()
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:

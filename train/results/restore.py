@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from ... import Generator, random
-from ...models import MODELS, LanguageModel, ModelConfig
+from ...models import MODELS, ModelConfig
 from ..checkpoint import Checkpoint, CheckpointError, load, locate
 from ..config import MODEL_FIELDS, TrainConfig
-from ..data import CharTokenizer
 from ..given.words import shortened
+from ..tasks import TASKS, Task
 from .history import History
 
 #: what a run's checkpoint holds besides arrays and the optimiser's numbers
@@ -36,7 +36,7 @@ class Restored:
     Attributes:
         file: where it was read from.
         model: on the CPU, with the saved weights.
-        tokenizer: of its symbols.
+        task: what it learnt, with its vocabulary.
         config: of the run that saved it.
         step: how many steps it had done.
         history: its losses.
@@ -48,8 +48,8 @@ class Restored:
     """
 
     file: Path
-    model: LanguageModel[Any]
-    tokenizer: CharTokenizer
+    model: Any
+    task: Task
     config: TrainConfig
     step: int
     history: History
@@ -57,6 +57,28 @@ class Restored:
     optimizer: dict[str, Any]
     text: str | None
     origin: Any
+
+    @property
+    def tokenizer(self) -> Any:
+        """The task's tokenizer.
+
+        Raises:
+            CheckpointError: it has none.
+        """
+        tokenizer = getattr(self.task, "tokenizer", None)
+        if tokenizer is None:
+            raise CheckpointError(f"checkpoint: {self.file}: task {self.task.name} has no tokenizer")
+        return tokenizer
+
+
+def load_model(path: str | Path) -> tuple[Any, Any]:
+    """The model and the tokenizer of a checkpoint, or of the run in a folder, on the CPU.
+
+    Raises:
+        CheckpointError: it cannot be read, or does not fit together.
+    """
+    found = restore(path)
+    return found.model, found.tokenizer
 
 
 def restore(path: str | Path) -> Restored:
@@ -86,9 +108,9 @@ def _restore(saved: Checkpoint, file: Path) -> Restored:
     if missing:
         raise ValueError(f"it has no {', '.join(missing)}, as the checkpoint of a run has")
     step = _count("step", meta["step"])
-    tokenizer = _tokenizer(meta["symbols"])
-    name, model_config = _model_config(meta["model"], tokenizer)
-    config = _run_config(meta["config"], name, model_config)
+    config = _run_config(meta["config"])
+    task = TASKS[config.task](config, meta["symbols"])
+    name, model_config = _model_config(meta["model"], config, task)
     states = _generators(meta["random"])
     history = History.from_arrays(saved.history, step)
     _check_optimizer(saved.optimizer, step)
@@ -99,24 +121,15 @@ def _restore(saved: Checkpoint, file: Path) -> Restored:
     model = MODELS[name][0](model_config)
     with np.errstate(over="ignore"):  # float64 from elsewhere
         model.load_state_dict(saved.weights)
-    model.start_id = tokenizer.start_id
+    task.prepare(model)
     origin = meta.get("origin")
     return Restored(
-        file, model, tokenizer, config, step, history, states, saved.optimizer, text, origin
+        file, model, task, config, step, history, states, saved.optimizer, text, origin
     )
 
 
-def _tokenizer(symbols: Any) -> CharTokenizer:
-    if not isinstance(symbols, str):
-        raise ValueError(f"symbols: expected a string, got {_kind(symbols)}")
-    tokenizer = CharTokenizer(symbols)
-    if tokenizer.symbols != symbols:
-        raise ValueError("symbols: expected each character once, in order")
-    return tokenizer
-
-
-def _model_config(given: Any, tokenizer: CharTokenizer) -> tuple[str, ModelConfig]:
-    """The model's name and config, of as many symbols as there are characters."""
+def _model_config(given: Any, config: TrainConfig, task: Task) -> tuple[str, ModelConfig]:
+    """The model's name and config, which have to be those of the run's settings and of its data."""
     if not isinstance(given, dict) or given.keys() != {"name", "config"}:
         raise ValueError("model: expected its name and config")
     name, values = given["name"], given["config"]
@@ -125,25 +138,26 @@ def _model_config(given: Any, tokenizer: CharTokenizer) -> tuple[str, ModelConfi
     if not isinstance(values, dict):
         raise ValueError(f"model: expected a config, got {_kind(values)}")
     _refuse_unknown("model", values, MODELS[name][1])
-    config: ModelConfig = MODELS[name][1].from_dict(values)
-    if config.vocab_size != len(tokenizer):
-        raise ValueError(f"{config.vocab_size} symbols, but {len(tokenizer)} characters")
-    return name, config
+    model_config: ModelConfig = MODELS[name][1].from_dict(values)
+    for size, wanted in task.sizes().items():
+        if getattr(model_config, size) != wanted:
+            own = getattr(model_config, size)
+            raise ValueError(f"model: {size} is {own}, but the vocabulary's {wanted}")
+    if config.model != name:
+        raise ValueError(f"config: it is of model {config.model}, but the model is {name}")
+    for setting in MODEL_FIELDS:
+        value, own = getattr(config, setting), getattr(model_config, setting, None)
+        if value is not None and own != value:
+            raise ValueError(f"config: {setting} is {value}, but the model's {own}")
+    return name, model_config
 
 
-def _run_config(given: Any, model: str, model_config: ModelConfig) -> TrainConfig:
-    """The run's settings, which have to be those of the model."""
+def _run_config(given: Any) -> TrainConfig:
+    """The run's settings."""
     if not isinstance(given, dict):
         raise ValueError(f"config: expected settings, got {_kind(given)}")
     _refuse_unknown("config", given, TrainConfig)
-    config = TrainConfig.from_dict({"workers": 1, **given})  # before there were any, one was all
-    if config.model != model:
-        raise ValueError(f"config: it is of model {config.model}, but the model is {model}")
-    for name in MODEL_FIELDS:
-        value, own = getattr(config, name), getattr(model_config, name, None)
-        if value is not None and own != value:
-            raise ValueError(f"config: {name} is {value}, but the model's {own}")
-    return config
+    return TrainConfig.from_dict({"workers": 1, **given})  # before there were any, one was all
 
 
 def _refuse_unknown(where: str, values: Mapping[str, Any], kind: type[Any]) -> None:

@@ -12,7 +12,7 @@ from ..config import MODEL_FIELDS, ConfigError, TrainConfig, check_names, check_
 
 #: what a checkpoint has settled for good -> why
 SETTLED = {
-    **dict.fromkeys(("model", *MODEL_FIELDS), ""),
+    **dict.fromkeys(("task", "model", *MODEL_FIELDS), ""),
     "optimizer": "",
     "seed": "; it goes on with the random numbers of before",
 }

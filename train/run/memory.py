@@ -10,6 +10,7 @@ from ...models import MODELS, ModelConfig
 from ..config import ConfigError, TrainConfig
 from ..given.words import readable
 from ..system.memory import machine_memory
+from ..tasks import Task
 
 #: bytes of a number: weights, gradients and states are float32
 _FLOAT = 4
@@ -19,26 +20,22 @@ _ID = 8
 _OBJECTS = 500
 
 
-def check_run(config: TrainConfig, vocab_size: int) -> None:
-    """Refuse a run that surely needs more memory than this machine has; see :func:`check_memory`.
-
-    Args:
-        config: its settings. vocab_size: how many symbols its text has.
-    """
-    model = MODELS[config.model][1](vocab_size=vocab_size, **config.model_settings())
+def check_run(config: TrainConfig, task: Task) -> None:
+    """Refuse a run that surely needs more memory than this machine has; see :func:`check_memory`."""
+    model = MODELS[config.model][1](**{**config.model_settings(), **task.sizes()})
     if config.device != "cpu":  # the model is built here, and trained where there is other memory
-        check_memory(model, 0, numbers=1)
+        check_memory(model, 0, task.length, numbers=1)
         return
     states = 2 if config.optimizer == "adamw" else int(config.beta1 > 0)
-    check_memory(model, config.batch_size, 2 + states)
+    check_memory(model, config.batch_size, task.length, 2 + states)
 
 
-def check_memory(model: ModelConfig, batch_size: int, numbers: int = 2) -> None:
+def check_memory(model: ModelConfig, batch_size: int, length: int, numbers: int = 2) -> None:
     """Refuse a model and a batch that surely need more memory than this machine has.
 
     Args:
         model: the numbers of the model.
-        batch_size: blocks of ``model.block_size`` symbols in a step.
+        batch_size: examples in a step. length: symbols in each.
         numbers: how many there are for each parameter: itself, its gradient, and what the
             optimiser keeps: 2 for AdamW, 1 for SGD with momentum.
 
@@ -48,8 +45,8 @@ def check_memory(model: ModelConfig, batch_size: int, numbers: int = 2) -> None:
     there = machine_memory()
     parameters = model.parameter_count()
     fixed = parameters * _FLOAT * numbers + model.array_count() * _OBJECTS
-    symbols = batch_size * model.block_size
-    kept = model.kept_per_symbol() + model.vocab_size
+    symbols = batch_size * length
+    kept = model.kept_per_symbol()
     moving = symbols * (kept * _FLOAT + 2 * _ID)
     if fixed + moving <= there:
         return
@@ -58,9 +55,9 @@ def check_memory(model: ModelConfig, batch_size: int, numbers: int = 2) -> None:
     if fixed >= there // 2:
         advice.append(f"{', '.join(sizes[:-1])} or {sizes[-1]}")
     if moving >= there // 2:
-        advice.append("batch_size or block_size")
+        advice.append("batch_size or block_size" if hasattr(model, "block_size") else "batch_size")
     raise ConfigError(
         f"memory: {parameters:,} parameters need at least {readable(fixed)}, batches of "
-        f"{batch_size:,} x {model.block_size:,} symbols {readable(moving)}; this machine has "
+        f"{batch_size:,} x {length:,} symbols {readable(moving)}; this machine has "
         f"{readable(there)}; lower {' and '.join(advice)}"
     )

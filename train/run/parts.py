@@ -1,4 +1,4 @@
-"""What a run is made of: its text and its optimiser, new or as a checkpoint has them, and what a
+"""What a run is made of: its data and its optimiser, new or as a checkpoint has them, and what a
 checkpoint keeps of it."""
 
 from __future__ import annotations
@@ -9,47 +9,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import random
-from ...models import LanguageModel
+from ...models import Model
 from ..checkpoint import Checkpoint, CheckpointError
 from ..config import TrainConfig
-from ..data import Corpus, DataError, TextFiles, TextString, help_topics
-from ..data.difference import origin_difference, vocabulary_difference
+from ..data.difference import origin_difference
 from ..data.files import absolute_names
 from ..given.words import shortened
 from ..optim import SGD, AdamW, Optimizer, param_groups
 from ..results.restore import Restored
+from ..tasks import Task
 from .folder import RunFolder
 
 if TYPE_CHECKING:
     from .trainer import Trainer
 
 
-def corpus_of(config: TrainConfig, text: str | None) -> Corpus:
-    """What to train on: a string, the files that the settings name, or the default."""
-    if text is not None:
-        return TextString(text)
-    if config.data is not None:
-        return TextFiles(config.data, config.encoding)
-    return help_topics()
-
-
-def compare_texts(corpus: Corpus, names: Sequence[str] | None, saved: Restored) -> tuple[bool, str]:
-    """Whether a text is the one of a checkpoint, and what is known of the reason if not, or "".
+def compare_data(task: Task, names: Sequence[str] | None, saved: Restored) -> tuple[bool, str]:
+    """Whether a task's data are those of a checkpoint, and what is known of the reason if not, or "".
 
     Args:
         names: of the files, absolute; None where it is none of files.
 
     Raises:
-        DataError: their characters differ.
+        DataError: their vocabularies differ.
     """
-    if saved.text == corpus.fingerprint:
+    if saved.text == task.fingerprint:
         return True, ""
     named = saved.config.data
     same_names = names == (None if named is None else absolute_names(named))
-    note = origin_difference(saved.origin, corpus.origin, same_names)
-    if corpus.tokenizer != saved.tokenizer:
-        difference = vocabulary_difference(corpus.tokenizer, saved.tokenizer)
-        raise DataError(f"data: {difference}{note and f'; {note}'}")
+    note = origin_difference(saved.origin, task.origin, same_names)
+    task.refuse_other(saved.task, note)
     return False, note
 
 
@@ -59,7 +48,7 @@ def folder_of(config: TrainConfig, folder: str | Path | RunFolder | None) -> Run
     return RunFolder(chosen) if isinstance(chosen, (str, os.PathLike)) else chosen
 
 
-def optimizer_of(config: TrainConfig, model: LanguageModel[Any]) -> Optimizer:
+def optimizer_of(config: TrainConfig, model: Model[Any]) -> Optimizer:
     """The optimiser that the settings ask for."""
     groups = param_groups(model, config.weight_decay)
     if config.optimizer == "sgd":
@@ -96,10 +85,10 @@ def snapshot(trainer: Trainer, names: Sequence[str] | None) -> Checkpoint:
         meta={
             "config": config,
             "model": {"name": trainer.config.model, "config": trainer.model.config.to_dict()},
-            "symbols": trainer.tokenizer.symbols,
+            "symbols": trainer.task.vocabulary,
             "step": trainer.step,
             "random": random.state(),
-            "text": trainer.corpus.fingerprint,
-            "origin": trainer.corpus.origin,
+            "text": trainer.task.fingerprint,
+            "origin": trainer.task.origin,
         },
     )

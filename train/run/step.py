@@ -35,11 +35,11 @@ def gradients(trainer: Trainer, parallel: DataParallel | None, limit: float) -> 
     config = trainer.config
     total = 0.0
     for _ in range(config.accumulate):
-        x, y = trainer.data.batch(config.batch_size)
+        batch = trainer.task.batch(config.batch_size)
         if parallel is not None:
-            total += parallel.backward(x, y, 1.0 / config.accumulate)
+            total += parallel.backward(*batch, scale=1.0 / config.accumulate)
             continue
-        loss = trainer.model(x, y)[1]
+        loss = trainer.model.loss(*batch)
         total += loss.item()
         (loss if config.accumulate == 1 else loss * (1.0 / config.accumulate)).backward()
         del loss  # and with it the graph, before the next one is made

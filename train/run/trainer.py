@@ -18,25 +18,24 @@ from typing import Any
 
 import numpy as np
 
-from ... import Generator, cuda, random
-from ...models import build
+from ... import cuda, random
+from ...models import Model, build
 from ..checkpoint import Checkpoint
 from ..config import ConfigError, TrainConfig
-from ..data import TokenStream
 from ..data.files import absolute_names
 from ..parallel import DataParallel, WorkerError
 from ..parallel.workers import check, choose, resumed, start
 from ..results.history import History
 from ..results.plot import plot_losses
 from ..results.restore import Restored, restore
-from ..results.sample import sample_text
 from ..system.signals import Stop
 from ..system.terminal import warn
+from ..tasks import TASKS, Score
 from .changes import changed
 from .folder import RunFolder, last_checkpoint, save_at_the_end, save_on_the_way
 from .loggers import further
 from .memory import check_run
-from .parts import compare_texts, corpus_of, folder_of, load_optimizer, optimizer_of, snapshot
+from .parts import compare_data, folder_of, load_optimizer, optimizer_of, snapshot
 from .report import Report
 from .step import diverged, gradients, refuse_spoilt
 from .validation import Pace, Told, due, mean_loss, to_come
@@ -57,14 +56,15 @@ class Trainer:
 
     Args:
         config: all settings.
-        text: what to train on; None reads ``config.data``, or takes the default corpus.
+        text: what to train on, for a task on a text; None reads ``config.data``, or takes the
+            default corpus.
         folder: of the run: checkpoint, log and picture. None takes ``config.out``; where that is
             None too, nothing is written. While it runs, no other run can use it.
         report: what is shown meanwhile; nothing by default.
 
     Attributes:
         config: all settings; ``workers`` is a number now, which the checkpoint keeps.
-        model, tokenizer, data, optimizer, schedule: what the run is made of.
+        task, model, optimizer, schedule: what the run is made of.
         workers: how many processes share each batch.
         step: how many steps are done.
         history: losses so far.
@@ -84,9 +84,8 @@ class Trainer:
         self._setup(config, text, folder, report)
         random.manual_seed(config.seed)
         try:
-            self.model = build(
-                config.model, vocab_size=len(self.tokenizer), **config.model_settings()
-            )
+            settings = {**config.model_settings(), **self.task.sizes()}
+            self.model: Model[Any] = build(config.model, **settings)
         except ValueError as error:
             raise ConfigError(str(error)) from None
         self._finish()
@@ -99,19 +98,17 @@ class Trainer:
         report: Report | None,
         saved: Restored | None = None,
     ) -> None:
-        """All that comes before the model. A checkpoint's characters must be the text's."""
+        """All that comes before the model. A checkpoint's vocabulary must be that of the data."""
         if config.device == "cuda" and cuda.why_not():
             raise ConfigError(cuda.why_not())
         further(config.log)  # refuses what is not installed
         self._names = None if config.data is None else absolute_names(config.data)
-        self.corpus = corpus_of(config, text)
-        own = self.corpus.tokenizer
-        check_run(config, len(own))
+        self.task = TASKS[config.task](config, text=text)
+        check_run(config, self.task)
         if saved is not None:
-            self.same_text, self.text_note = compare_texts(self.corpus, self._names, saved)
+            self.same_text, self.text_note = compare_data(self.task, self._names, saved)
         self.config = config
-        self.tokenizer = own
-        self.data = TokenStream(self.corpus.ids(), config.block_size)
+        self.task.batches(1)  # reads what is to be read, and refuses what is unfit
         self.run_folder = folder_of(config, folder)
         self.report = Report() if report is None else report
         self.history = History()
@@ -123,9 +120,9 @@ class Trainer:
         """All that comes after the model."""
         config = self.config
         self.model.to(config.device)
-        self.model.start_id = self.tokenizer.start_id
+        self.task.prepare(self.model)
         self.optimizer = optimizer_of(config, self.model)
-        self.workers = choose(config, self.model.num_parameters())
+        self.workers = choose(config, self.model.num_parameters(), self.task.length)
         self.config = config.merged({"workers": self.workers})
         self.pace = Pace()
         self._parallel: DataParallel | None = None
@@ -304,13 +301,13 @@ class Trainer:
             stop: once it is true, give up and return None.
             told: called now and then with the number of batches that are read.
         """
-        blocks = self.data.blocks("val", self.config.batch_size, limit)
+        blocks = self.task.blocks(self.config.batch_size, limit)
         return mean_loss(self.model, blocks, self._parallel, stop, told)
 
     @property
     def val_batches(self) -> tuple[int, int]:
         """How many batches a validation reads, and how many the whole split has."""
-        there = self.data.batches("val", self.config.batch_size)
+        there = self.task.batches(self.config.batch_size)
         return min(there, self.config.eval_batches or there), there
 
     def _due(self) -> bool:
@@ -356,7 +353,7 @@ class Trainer:
     def tokens_per_second(self) -> float:
         """Speed of training lately, 0 before the first step."""
         config = self.config
-        symbols = config.batch_size * config.accumulate * config.block_size
+        symbols = config.batch_size * config.accumulate * self.task.length
         return symbols / self.step_seconds if self.step_seconds else 0.0
 
     def checkpoint(self) -> Checkpoint:
@@ -389,11 +386,25 @@ class Trainer:
             self.history.train,
             self.history.val,
             title=f"{self.config.model}, {self.model.num_parameters():,} parameters",
-            baseline=math.log(len(self.tokenizer)),
+            baseline=self.task.baseline,
         )
 
-    def sample(self, prompt: str = "", length: int | None = None) -> str:
-        """A text by the model as it is now, the same each time (its generator is seeded)."""
+    def sample(self, length: int | None = None) -> str:
+        """What the model makes of a few examples now, the same each time: a text by a language
+        model, of ``length`` symbols, answers by others."""
         length = self.config.sample_length if length is None else length
-        rng = Generator(self.config.seed)
-        return sample_text(self.model, self.tokenizer, prompt, length, rng=rng)
+        return self.task.show(self.model, self.config.seed, length)
+
+    def score(self, stop: object = None) -> Score | None:
+        """The task's figure on examples that the run never saw; None where the loss says all, or a
+        stop came first. It is logged."""
+        score = self.task.score(self.model, stop)
+        if score is not None and self.run_folder is not None:
+            self.run_folder.log(self.step, **{score.name: score.value})
+        return score
+
+    def draw(self) -> Path | None:
+        """Draw what was learnt into the run's folder; None where the task has no such picture."""
+        if self.run_folder is None:
+            return None
+        return self.task.draw(self.model, self.run_folder.path / f"{self.task.name}.png")

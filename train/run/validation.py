@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from ... import no_grad
-from ...models import LanguageModel
+from ...models import Model
 from ...nn import evaluating
 from ..parallel.data_parallel import DataParallel
+from ..tasks.task import IGNORED, Batch
 
 #: called with how many batches are read
 Told = Callable[[int], None]
@@ -22,8 +21,8 @@ _GUESS = 1 / 3
 
 
 def mean_loss(
-    model: LanguageModel[Any],
-    blocks: Iterator[tuple[np.ndarray, np.ndarray]],
+    model: Model[Any],
+    blocks: Iterator[Batch],
     parallel: DataParallel | None = None,
     stop: object = None,
     told: Told | None = None,
@@ -31,7 +30,7 @@ def mean_loss(
     """The mean loss over all targets of some batches; nothing random is drawn.
 
     Args:
-        blocks: ids and targets. parallel: processes that take a batch each.
+        blocks: the batches. parallel: processes that take a batch each.
         stop: once it is true, give up and return None.
         told: called now and then.
     """
@@ -44,10 +43,11 @@ def mean_loss(
             if parallel is not None:
                 losses = parallel.losses(group)
             else:
-                losses = [float(model(x, y)[1].item()) for x, y in group]
-            for loss, (_, y) in zip(losses, group, strict=True):
-                total += loss * y.size
-                symbols += y.size
+                losses = [float(model.loss(*batch).item()) for batch in group]
+            for loss, batch in zip(losses, group, strict=True):
+                count = int((batch[-1] != IGNORED).sum())
+                total += loss * count
+                symbols += count
             done += len(group)
             if told is not None:
                 told(done)

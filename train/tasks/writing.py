@@ -1,9 +1,8 @@
-"""Text from a trained model."""
+"""Text from a trained language model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,6 @@ from ... import Generator
 from ...models import LanguageModel, stream
 from ..checkpoint import CheckpointError
 from ..data import CharTokenizer
-from .restore import restore
-
-
-def load_model(path: str | Path) -> tuple[LanguageModel[Any], CharTokenizer]:
-    """The model and the tokenizer of a checkpoint, or of the run in a folder, on the CPU.
-
-    Raises:
-        CheckpointError: it cannot be read, or does not fit together.
-    """
-    found = restore(path)
-    return found.model, found.tokenizer
 
 
 def stream_text(

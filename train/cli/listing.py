@@ -1,0 +1,39 @@
+"""``tinytensor models`` and ``tinytensor tasks``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ...models import MODELS
+from ..config import TrainConfig, usual_task
+from ..tasks import TASKS
+from .tables import Table, show
+
+
+def models() -> None:
+    """List the models: what each is, its paper, its size with the defaults, and its tasks."""
+    rows = []
+    for name, (model, config) in MODELS.items():
+        task = usual_task(name)
+        settings = {**TrainConfig(model=name).model_settings(), **TASKS[task].usual_sizes}
+        size = f"{config(**settings).parameter_count():,}"
+        tasks = [task, *(t for t, c in TASKS.items() if name in c.models and t != task)]
+        rows.append((name, size, ", ".join(tasks), f"{model.about} ({model.paper})"))
+    show([], [Table("model", ("parameters", "tasks", ""), rows)], [])
+
+
+def tasks(
+    recipes: Annotated[
+        bool, typer.Option("--recipes", help="Also the settings that each model has by default")
+    ] = False,
+) -> None:
+    """List the tasks: what each is about, and the models that can learn it."""
+    rows = [(name, ", ".join(task.models), task.about) for name, task in TASKS.items()]
+    show([], [Table("task", ("models", ""), rows)], [])
+    if recipes:
+        for name, task in TASKS.items():
+            for model, recipe in task.recipes.items():
+                flags = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in recipe.items())
+                print(f"{name}, {model}: {flags}")
