@@ -11,11 +11,12 @@ from ..hints import finding as hints
 from .base import LanguageModel, Model, ModelConfig, TextConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
-from .recurrent import LSTMLM, RNNLM, LSTMConfig, RNNConfig
+from .recurrent import GRULM, LSTMLM, RNNLM, GRUConfig, LSTMConfig, RNNConfig
 
 #: name -> (model class, config class)
 MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "gpt": (GPT, GPTConfig),
+    "gru": (GRULM, GRUConfig),
     "lstm": (LSTMLM, LSTMConfig),
     "rnn": (RNNLM, RNNConfig),
 }
@@ -41,6 +42,8 @@ def build(name: str, **config: Any) -> Any:
 __all__ = [
     "GPT",
     "GPTConfig",
+    "GRUConfig",
+    "GRULM",
     "LSTMConfig",
     "LSTMLM",
     "LanguageModel",
@@ -59,6 +62,7 @@ __all__ = [
 
 #: names of other libraries -> what they are called here
 OF_MODELS = {
+    "GRU": "GRULM, or tt.nn.GRU for the layer",
     "LSTM": "LSTMLM, or tt.nn.LSTM for the layer",
     "RNN": "RNNLM, or tt.nn.RNN for the layer",
     "Transformer": "GPT",

@@ -101,7 +101,7 @@ from .pooling import (
     MaxPool3d,
 )
 from .positions import LearnedPositions, SinusoidalPositions, sinusoids
-from .recurrent import LSTM, RNN
+from .recurrent import GRU, LSTM, RNN
 from .resizing import Upsample
 from .state import LoadResult
 from .transformer import FeedForward, TransformerBlock
@@ -139,6 +139,7 @@ __all__ = [
     "Flatten",
     "GELU",
     "GLU",
+    "GRU",
     "GroupNorm",
     "Hardshrink",
     "Hardsigmoid",

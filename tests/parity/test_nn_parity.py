@@ -244,39 +244,6 @@ def test_decoder_layer(norm_first: bool, rng: np.random.Generator) -> None:
     compare_gradients([(ours(x[0], memory[0]), b)], [x, memory], rng, ours, theirs)
 
 
-@pytest.mark.parametrize("kind", ["RNN", "RNN_relu", "LSTM"])
-@pytest.mark.parametrize("layers", [1, 3])
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("layout", ["time_first", "batch_first", "unbatched"])
-@pytest.mark.parametrize("with_state", [True, False])
-def test_recurrent(
-    kind: str, layers: int, bias: bool, layout: str, with_state: bool, rng: np.random.Generator
-) -> None:
-    options: dict[str, Any] = {
-        "num_layers": layers,
-        "bias": bias,
-        "batch_first": layout == "batch_first",
-    }
-    if kind == "RNN_relu":
-        options["nonlinearity"] = "relu"
-    name = kind[:4].rstrip("_")
-    ours = getattr(nn, name)(3, 4, **options)
-    theirs = getattr(torch.nn, name)(3, 4, **options)
-    same_weights(ours, theirs, rng)
-    x = pair(rng, *{"time_first": (5, 2, 3), "batch_first": (2, 5, 3), "unbatched": (5, 3)}[layout])
-    shape = (layers, 4) if layout == "unbatched" else (layers, 2, 4)
-    states = [pair(rng, *shape) for _ in range(2 if name == "LSTM" else 1)] if with_state else []
-    if name == "LSTM":
-        pairs = [tuple(s[i] for s in states) or None for i in range(2)]
-        (a, (h, c)), (b, (g, d)) = ours(x[0], pairs[0]), theirs(x[1], pairs[1])
-        outputs = [(a, b), (h, g), (c, d)]
-    else:
-        a, h = ours(x[0], *(s[0] for s in states))
-        b, g = theirs(x[1], *(s[1] for s in states))
-        outputs = [(a, b), (h, g)]
-    compare_gradients(outputs, [x, *states], rng, ours, theirs)
-
-
 @pytest.mark.parametrize("training", [True, False])
 def test_dropout_of_everything(training: bool, rng: np.random.Generator) -> None:
     """With probability 1 nothing is left to chance, so whole layers can be compared."""
@@ -288,6 +255,7 @@ def test_dropout_of_everything(training: bool, rng: np.random.Generator) -> None
         (nn.MultiHeadAttention(6, 2, dropout=1.0), attention),
         (nn.LSTM(6, 4, 2, dropout=1.0), torch.nn.LSTM(6, 4, 2, dropout=1.0)),
         (nn.RNN(6, 4, 3, dropout=1.0), torch.nn.RNN(6, 4, 3, dropout=1.0)),
+        (nn.GRU(6, 4, 2, dropout=1.0), torch.nn.GRU(6, 4, 2, dropout=1.0)),
         (
             nn.TransformerBlock(6, 2, 8, activation="relu", **block),
             torch.nn.TransformerEncoderLayer(6, 2, 8, batch_first=True, **block),
@@ -377,7 +345,8 @@ def test_files_written_by_pytorch_load(tmp_path: Any) -> None:
 def test_initial_spread_matches(rng: np.random.Generator) -> None:
     # wide enough for the largest of a parameter's elements to be near the bound of its distribution
     torch.manual_seed(0)
-    for name, options in (("Linear", (40, 300)), ("RNN", (20, 300)), ("LSTM", (20, 300))):
+    for name in ("Linear", "RNN", "GRU", "LSTM"):
+        options = (40 if name == "Linear" else 20, 300)
         ours, theirs = getattr(nn, name)(*options), getattr(torch.nn, name)(*options)
         for key, param in theirs.named_parameters():
             mine = values_of(ours.get_parameter(key))

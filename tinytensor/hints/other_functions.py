@@ -217,7 +217,7 @@ OF_PACKAGE = {
     "lstm_cell": "tt.lstm",
     "rnn_tanh": "tt.rnn",
     "rnn_relu": "tt.rnn",
-    "gru": "tt.lstm or tt.rnn",
+    "gru_cell": "tt.gru",
     "batch_norm_stats": "tt.var and tt.mean",
     "embedding_bag": "tt.embedding, then .sum or .mean",
     "alpha_dropout": "tt.dropout",

@@ -195,24 +195,28 @@ def _conv(order: tuple[int, int, int]) -> tuple[_Rule, _Rule]:
     return forward, back
 
 
-def _recurrent(call: _Call) -> Found:
-    (steps, batch, inputs), (gates, hidden) = call.shapes[0], call.shapes[-2]
-    found = _total((True, (1, steps * batch, inputs, gates)))
-    step = (1, batch, hidden, gates)
-    found[step] = found.get(step, 0) + steps
-    return found
+def _recurrent(w_hh: int) -> tuple[_Rule, _Rule]:
+    """The rules of an op over all steps, whose operand ``w_hh`` is (gates hidden, hidden)."""
 
+    def forward(call: _Call) -> Found:
+        (steps, batch, inputs), (gates, hidden) = call.shapes[0], call.shapes[w_hh]
+        found = _total((True, (1, steps * batch, inputs, gates)))
+        step = (1, batch, hidden, gates)
+        found[step] = found.get(step, 0) + steps
+        return found
 
-def _recurrent_back(call: _Call) -> Found:
-    (steps, batch, inputs), (gates, hidden) = call.shapes[0], call.shapes[-2]
-    found = _total(
-        (call.needs[0], (1, steps * batch, gates, inputs)),
-        (call.needs[-3], (1, gates, steps * batch, inputs)),
-        (call.needs[-2], (1, gates, steps * batch, hidden)),
-    )
-    step = (1, batch, gates, hidden)
-    found[step] = found.get(step, 0) + steps
-    return found
+    def back(call: _Call) -> Found:
+        (steps, batch, inputs), (gates, hidden) = call.shapes[0], call.shapes[w_hh]
+        found = _total(
+            (call.needs[0], (1, steps * batch, gates, inputs)),
+            (call.needs[w_hh - 1], (1, gates, steps * batch, inputs)),
+            (call.needs[w_hh], (1, gates, steps * batch, hidden)),
+        )
+        step = (1, batch, gates, hidden)
+        found[step] = found.get(step, 0) + steps
+        return found
+
+    return forward, back
 
 
 _RULES["matmul"] = _matmul, _matmul_back
@@ -223,7 +227,8 @@ _RULES["self_attention"] = (
     lambda call: _attention_back(_heads(call)),
 )
 _RULES["einsum"] = _einsum, _einsum_back
-_RULES["rnn"] = _RULES["lstm"] = _recurrent, _recurrent_back
+_RULES["rnn"] = _RULES["gru"] = _recurrent(3)
+_RULES["lstm"] = _recurrent(4)
 _RULES["conv"] = _conv((0, 1, 2))
 _RULES["conv_transpose"] = _conv((1, 0, 2))
 _RULES["conv_weight_grad"] = _conv((2, 1, 0))

@@ -83,12 +83,12 @@ class TrainConfig:
     model: str = setting(None, f"{', '.join(MODELS)} (default: the first that knows the task)")
 
     n_layer: int | None = setting(
-        None, "Layers (default: gpt 4, lstm and rnn 2)", 1, high=10_000,
+        None, "Layers (default: gpt 4, rnn, gru and lstm 2)", 1, high=10_000,
         why="more are too slow even to build",
     )  # fmt: skip
     n_head: int | None = setting(None, "Attention heads of a gpt (default: 4)", 1)
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
-    n_hidden: int | None = setting(None, "State of an lstm or rnn (default: 240, 480)", 1)
+    n_hidden: int | None = setting(None, "State of an rnn, gru or lstm (default: 480, 272, 240)", 1)
     block_size: int | None = setting(
         64, "Symbols in a training block of a text, a gpt's longest context (default: 64)", 1
     )
@@ -96,7 +96,7 @@ class TrainConfig:
         0.0, "Dropout probability (default: 0.0)", 0.0, below=1.0, why="at 1 nothing is left to learn from"
     )
     bias: bool | None = setting(None, "Biases in a gpt's layers (default: no-bias)")
-    tie_weights: bool | None = setting(None, "Share an lstm's or rnn's embedding with its head")
+    tie_weights: bool | None = setting(None, "Share the embedding of an rnn, gru or lstm with its head")
 
     steps: int = setting(3000, "Training steps", 1)
     batch_size: int = setting(12, "Blocks in a batch", 1)

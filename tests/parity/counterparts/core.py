@@ -119,6 +119,13 @@ def _rnn(
     return _recurrent(run, x, h0[None], w_ih, w_hh, bias)[0]
 
 
+def _gru(x: Any, h0: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    nothing = torch.zeros(len(w_ih), dtype=w_ih.dtype)
+    biases = (nothing if b is None else b for b in (b_ih, b_hh))
+    weights = (w_ih, w_hh, *biases)
+    return torch.gru(x, h0[None], weights, True, 1, 0.0, False, False, False)[0]
+
+
 def _lstm(x: Any, h0: Any, c0: Any, w_ih: Any, w_hh: Any, bias: Any = None) -> Any:
     out, _, c = _recurrent(torch.lstm, x, (h0[None], c0[None]), w_ih, w_hh, bias)
     return out, c[0]
@@ -228,6 +235,7 @@ TORCH: dict[str, Callable[..., Any]] = {
     "cross_entropy": _cross_entropy,
     "scaled_dot_product_attention": _attention,
     "self_attention": _self_attention,
+    "gru": _gru,
     "rnn": _rnn,
     "lstm": _lstm,
 }

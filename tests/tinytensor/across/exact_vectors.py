@@ -99,6 +99,16 @@ def attention(x: Numbers) -> list[Any]:
     return [mp.fsum(w * b for w, b in zip(softmax([a * b for b in k]), v, strict=True)) for a in q]
 
 
+def gru_states(x: Numbers) -> list[Any]:
+    """Two steps of one unit with all weights 1: x0 x1 h0."""
+    h, out = x[2], []
+    for a in x[:2]:
+        gate = sigmoid(a + h)
+        h = (1 - gate) * mp.tanh(a + gate * h) + gate * h
+        out.append(h)
+    return out
+
+
 def lstm_states(x: Numbers) -> list[Any]:
     """Two steps of one unit with all weights 1: x0 x1 h0 c0."""
     h, c, out = x[2], x[3], []

@@ -18,6 +18,7 @@ from .exact_vectors import (
     eigenvalues,
     exponential,
     gram,
+    gru_states,
     huber,
     inverse,
     logsumexp,
@@ -74,6 +75,11 @@ def ours_lstm(x: tt.Tensor) -> tt.Tensor:
         x[:2].reshape(2, 1, 1), x[2].reshape(1, 1), x[3].reshape(1, 1), ones, ones, None
     )
     return states[0]
+
+
+def ours_gru(x: tt.Tensor) -> tt.Tensor:
+    ones = tt.ones(3, 1, dtype="float64")
+    return tt.gru(x[:2].reshape(2, 1, 1), x[2].reshape(1, 1), ones, ones)
 
 
 def ours_rnn(x: tt.Tensor) -> tt.Tensor:
@@ -309,6 +315,7 @@ MANY: dict[str, Smooth] = {
         (0.0,) * 6,
         (1.0, 0.0, -1.0, 1.0, 0.0, 2.0),
     ),
+    "gru": of_many(ours_gru, gru_states, (0.0,) * 3, (1.0, -1.0, 0.0), (1.0,) * 3),
     "lstm": of_many(ours_lstm, lstm_states, (0.0,) * 4, (1.0, -1.0, 0.0, 0.0), (1.0,) * 4),
     "rnn": of_many(ours_rnn, rnn_states, (0.0,) * 3, (1.0, -1.0, 0.0)),
     "ctc_loss": of_many(ours_ctc, ctc, (0.0,) * 4, (-0.5,) * 4, (-1.0, -0.5, -0.5, -1.0)),

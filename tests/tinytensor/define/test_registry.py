@@ -50,7 +50,7 @@ def test_the_ops_of_the_contract_are_registered() -> None:
     names = """add sub mul div pow neg abs exp log sqrt tanh sigmoid relu gelu silu maximum minimum
     where clip masked_fill sum mean var max min matmul reshape expand_dims broadcast_to concat stack
     split getitem take_along_axis embedding one_hot tril triu softmax log_softmax layer_norm linear
-    cross_entropy dropout scaled_dot_product_attention rnn lstm""".split()
+    cross_entropy dropout scaled_dot_product_attention rnn gru lstm""".split()
     missing = [n for n in names if n not in registry.OPS and not callable(getattr(tt, n, None))]
     assert not missing
 

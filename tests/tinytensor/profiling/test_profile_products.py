@@ -36,6 +36,8 @@ def recurrent(name: str, gates: int) -> Any:
     w = (weights(gates * n, 2), weights(gates * n, n), weights(gates * n))
     if name == "rnn":
         return lambda: tt.rnn(x, h, *w)
+    if name == "gru":
+        return lambda: tt.gru(x, h, *w, weights(gates * n))
     return lambda: tt.lstm(x, h, weights(batch, n), *w)[0]
 
 
@@ -94,6 +96,10 @@ KNOWN: dict[str, tuple[Any, list[Any], list[Any]]] = {
         recurrent("lstm", 4),
         [(1, 21, 2, 20)] + [(1, 3, 5, 20)] * 7,
         [(1, 3, 20, 5)] * 7 + [(1, 21, 20, 2), (1, 20, 21, 2), (1, 20, 21, 5)]),
+    "gru": (
+        recurrent("gru", 3),
+        [(1, 21, 2, 15)] + [(1, 3, 5, 15)] * 7,
+        [(1, 3, 15, 5)] * 7 + [(1, 21, 15, 2), (1, 15, 21, 2), (1, 15, 21, 5)]),
 }  # fmt: skip
 
 
@@ -186,7 +192,7 @@ def leaves(sample: Sample) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["matmul", "linear", "einsum", "conv", "conv_transpose",
-                                  "conv_weight_grad", "rnn", "lstm"])  # fmt: skip
+                                  "conv_weight_grad", "rnn", "lstm", "gru"])  # fmt: skip
 def test_rules_agree_with_what_is_multiplied(name: str, counting: None) -> None:
     """On all samples of the op. Without a bias, whose gradient is a sum written as a product."""
     op, seen = OPS[name], 0

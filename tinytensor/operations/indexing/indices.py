@@ -155,6 +155,17 @@ def may_repeat(index: Index) -> bool:
     return any(type(part) in BY_TYPE and part.dtype.kind != "b" for part in index)
 
 
+def is_reordering(index: Index, values: Any) -> bool:
+    """Whether the index has a single array, of integers >= 0 that all differ: writing is then as
+    good as adding, and ten times faster. Only looked at where the slices that it picks are long,
+    and not on a GPU, which that would wait for."""
+    arrays = [part for part in index if type(part) in BY_TYPE]
+    if len(arrays) != 1 or not isinstance(arrays[0], np.ndarray) or arrays[0].dtype.kind == "b":
+        return False
+    (at,) = arrays
+    return 0 < 8 * at.size <= values.size and at.min() >= 0 and len(np.unique(at)) == at.size
+
+
 def along(xp: Any, index: Any, axis: int, shape: tuple[int, ...]) -> Index:
     """The raw index that reads ``index`` along ``axis`` of an array of ``shape``, the other axes in
     step; those of length 1 stand still."""

@@ -17,7 +17,16 @@ from ...define.samples import Sample
 from ...tensor.axes import as_tensor
 from ...tensor.tensor import Tensor, tensor
 from ..shapes.reshaping import broadcast_to, reshape
-from .indices import add_at, along, check_axis, check_range, is_basic, may_repeat, raw_index
+from .indices import (
+    add_at,
+    along,
+    check_axis,
+    check_range,
+    is_basic,
+    is_reordering,
+    may_repeat,
+    raw_index,
+)
 
 
 @op(
@@ -37,7 +46,7 @@ def getitem_grad(xp, g, index, shape):
 
     float16 is added up in float32.
     """
-    if not may_repeat(index):
+    if not may_repeat(index) or is_reordering(index, g):
         out = xp.zeros(shape, dtype=g.dtype)
         out[index] = g
         return out

@@ -5,6 +5,7 @@ from .attention import (
     scaled_dot_product_attention,
     self_attention,
 )
+from .gru import gru
 from .recurrent import (
     rnn,
     lstm,

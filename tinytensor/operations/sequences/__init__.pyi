@@ -26,6 +26,18 @@ def self_attention(
 ) -> Tensor:
     """:func:`scaled_dot_product_attention` of a sequence to itself, in several heads."""
 
+def gru(
+    x: Operand,
+    h0: Operand,
+    w_ih: Operand,
+    w_hh: Operand,
+    b_ih: Operand | None = None,
+    b_hh: Operand | None = None,
+) -> Tensor:
+    """Gated recurrent unit over a sequence (Cho et al. 2014, arXiv:1406.1078), in the variant of
+    cuDNN and PyTorch, where the reset gate comes after the product: with gates r, z, n in this
+    order, n = tanh(W_in x + b_in + r * (W_hn h + b_hn)) and h = (1 - z) * n + z * h."""
+
 def rnn(
     x: Operand,
     h0: Operand,

@@ -1,12 +1,7 @@
-"""Recurrent layers over whole sequences: one op for all time steps.
+"""Elman's network and LSTM over whole sequences: one op for all time steps.
 
 All input projections are one product, the steps go through one fused cell, and the gradient of each
-weight is one product over all steps.
-
-What a step computes lies in blocks of up to 64 features, (blocks, batch, width): products of that
-size need no packing in OpenBLAS, which for a batch of 32 and 256 features takes as long as the
-product itself, and each gate is contiguous. Views between blocks and (batch, features) cost nothing
-but a longer stride.
+weight is one product over all steps. Features lie in blocks, see :mod:`.recurrent_blocks`.
 """
 
 from __future__ import annotations
@@ -19,97 +14,17 @@ from ..activations.relu import relu
 from ..activations.smooth import sigmoid
 from ..elementwise.trigonometric import tanh
 from ..indexing.reading import getitem
-from ..linear.products import as_rows, column_sums, linear
+from ..linear.products import linear
 from ..shapes.reshaping import stack
-
-#: the widest block, and the multiplications up to which OpenBLAS multiplies without packing
-_WIDTH, _SMALL_PRODUCT = 64, 10**6
-
-
-def _check(xp: Any, gates: int, **arrays: Any) -> list[Any]:
-    """The operands in the one dtype that holds them all; errors name those that do not fit."""
-    given = {name: a for name, a in arrays.items() if a is not None}
-    for name in ("x", "h0", "w_ih", "w_hh"):
-        if name not in given:
-            raise TypeError(f"{name}: expected a tensor, got None")
-    for name, a in given.items():
-        if a.dtype.kind != "f":
-            raise TypeError(f"{name}: expected a floating dtype, got {a.dtype}")
-    x, w_hh = given["x"], given["w_hh"]
-    hidden = w_hh.shape[-1]
-    if x.ndim != 3:
-        raise ValueError(f"x: expected shape (time, batch, input), got {x.shape}")
-    state = (x.shape[1], hidden)
-    for name, want in (
-        ("w_hh", (gates * hidden, hidden)),
-        ("w_ih", (gates * hidden, x.shape[2])),
-        ("bias", (gates * hidden,)),
-        ("h0", state),
-        ("c0", state),
-    ):
-        if name in given and given[name].shape != want:
-            raise ValueError(
-                f"{name}: expected shape {want} for x {x.shape} and w_hh {w_hh.shape}, got "
-                f"{given[name].shape}"
-            )
-    dtype = xp.result_type(*given.values())
-    return [None if a is None else a.astype(dtype, copy=False) for a in arrays.values()]
-
-
-def _width(batch: int, n: int) -> int:
-    """How wide the blocks of n features are: n where small products are not worth while."""
-    if batch * _WIDTH * n <= _SMALL_PRODUCT:
-        for width in range(min(n, _WIDTH), _WIDTH // 4, -1):
-            if n % width == 0:
-                return width
-    return n
-
-
-def _blocks(a: Any, width: int) -> Any:
-    """(..., batch, features) as blocks (..., features / width, batch, width), a view."""
-    *lead, batch, features = a.shape
-    split = a.reshape(*lead, batch, features // width if width else 1, width)
-    return split.swapaxes(-2, -3)
-
-
-def _forward_blocks(w: Any, width: int, gates: int) -> Any:
-    """(gates n, n) as (blocks, n, width): h @ each of them is a block of h @ w.T."""
-    rows, n = w.shape
-    return w.reshape(rows // width if width else gates, width, n).swapaxes(1, 2).copy()
-
-
-def _backward_blocks(w: Any, width: int) -> Any:
-    """(gates n, n) as (gates, blocks, n, width), for :func:`_back`."""
-    rows, n = w.shape
-    gates = rows // n if n else 1
-    return _blocks(w.reshape(gates, n, n), width).copy()
-
-
-def _back(xp: Any, d: Any, w: Any) -> Any:
-    """d @ w in blocks, for d (batch, gates n) and w from :func:`_backward_blocks`."""
-    gates, _, n, _ = w.shape
-    parts = xp.matmul(d.reshape(len(d), gates, 1, n).transpose(1, 2, 0, 3), w)
-    total = parts[0]
-    for part in parts[1:]:
-        total += part
-    return total
-
-
-def _gradients(xp: Any, k: Any, d: Any, hs: Any, w_ih: Any) -> tuple[Any, Any, Any, Any]:
-    """Those of x, w_ih, w_hh and bias from ``d`` (time, batch, gates n), of all pre-activations."""
-    need = dict(zip(k.node.op.inputs, k.needs, strict=True))
-    rows = as_rows(d)
-    dx = dw_ih = dw_hh = dbias = None
-    if need["x"]:
-        dx = (rows @ w_ih).reshape(*d.shape[:2], w_ih.shape[1])
-    if need["w_ih"] or need["w_hh"]:
-        before = xp.concatenate([k.h0[None], hs])[: len(hs)]
-        read = as_rows(xp.concatenate([k.x, before], axis=2))
-        dw = rows.T @ read  # both at once
-        dw_ih, dw_hh = dw[:, : k.x.shape[2]], dw[:, k.x.shape[2] :]
-    if need["bias"]:
-        dbias = column_sums(xp, rows)
-    return dx, dw_ih, dw_hh, dbias
+from .recurrent_blocks import (
+    back,
+    backward_blocks,
+    blocks_of,
+    check,
+    forward_blocks,
+    gradients,
+    width_of,
+)
 
 
 @op(
@@ -136,14 +51,14 @@ def rnn(xp, x, h0, w_ih, w_hh, bias=None, nonlinearity="tanh"):
     Returns:
         Hidden states (time, batch, hidden).
     """
-    x, h0, w_ih, w_hh, bias = _check(xp, 1, x=x, h0=h0, w_ih=w_ih, w_hh=w_hh, bias=bias)
+    x, h0, w_ih, w_hh, bias = check(xp, 1, x=x, h0=h0, w_ih=w_ih, w_hh=w_hh, bias=bias)
     if nonlinearity not in ("tanh", "relu"):
         raise ValueError(f"nonlinearity: expected 'tanh' or 'relu', got {nonlinearity!r}")
-    width = _width(*h0.shape)
-    w = _forward_blocks(w_hh, width, 1)
-    projected = _blocks(linear.forward(xp, x, w_ih, bias), width)
+    width = width_of(*h0.shape)
+    w = forward_blocks(w_hh, width, 1)
+    projected = blocks_of(linear.forward(xp, x, w_ih, bias), width)
     out = xp.empty((*x.shape[:2], h0.shape[1]), dtype=x.dtype)
-    h, blocks = h0, _blocks(out, width)
+    h, blocks = h0, blocks_of(out, width)
     for t in range(len(x)):
         a = xp.matmul(h, w)
         a += projected[t]
@@ -157,16 +72,16 @@ def rnn(xp, x, h0, w_ih, w_hh, bias=None, nonlinearity="tanh"):
 
 @rnn.vjp
 def _rnn_vjp(xp: Any, g: Any, k: Any) -> Any:
-    hs, width = k.out.astype(g.dtype, copy=False), _width(*k.h0.shape)
-    w = _backward_blocks(k.w_hh.astype(hs.dtype, copy=False), width)
+    hs, width = k.out.astype(g.dtype, copy=False), width_of(*k.h0.shape)
+    w = backward_blocks(k.w_hh.astype(hs.dtype, copy=False), width)
     d = 1 - hs * hs if k.nonlinearity == "tanh" else (hs > 0).astype(hs.dtype)
-    slopes, g = _blocks(d, width), _blocks(g, width)
-    carry = _blocks(xp.zeros(k.h0.shape, dtype=hs.dtype), width)
+    slopes, g = blocks_of(d, width), blocks_of(g, width)
+    carry = blocks_of(xp.zeros(k.h0.shape, dtype=hs.dtype), width)
     for t in range(len(hs) - 1, -1, -1):
         carry += g[t]
         slopes[t] *= carry  # that is d[t]
-        carry = _back(xp, d[t], w)
-    dx, dw_ih, dw_hh, dbias = _gradients(xp, k, d, hs, k.w_ih)
+        carry = back(xp, d[t], w)
+    dx, dw_ih, dw_hh, dbias = gradients(xp, k, d, hs, k.w_ih)
     return dx, carry.swapaxes(0, 1).reshape(k.h0.shape), dw_ih, dw_hh, dbias
 
 
@@ -227,19 +142,19 @@ def lstm(xp, x, h0, c0, w_ih, w_hh, bias=None):
     Returns:
         Hidden states (time, batch, hidden), and the last cell state (batch, hidden).
     """
-    x, h0, c0, w_ih, w_hh, bias = _check(xp, 4, x=x, h0=h0, c0=c0, w_ih=w_ih, w_hh=w_hh, bias=bias)
+    x, h0, c0, w_ih, w_hh, bias = check(xp, 4, x=x, h0=h0, c0=c0, w_ih=w_ih, w_hh=w_hh, bias=bias)
     (steps, batch, _), n = x.shape, h0.shape[1]
-    width = _width(batch, n)
-    w = _forward_blocks(_inner(xp, w_hh, half=True), width, 4)
+    width = width_of(batch, n)
+    w = forward_blocks(_inner(xp, w_hh, half=True), width, 4)
     if bias is not None:
         bias = _inner(xp, bias, half=True)
-    projected = _blocks(linear.forward(xp, x, _inner(xp, w_ih, half=True), bias), width)
+    projected = blocks_of(linear.forward(xp, x, _inner(xp, w_ih, half=True), bias), width)
     hs = xp.empty((steps, batch, n), dtype=x.dtype)
-    h, blocks = h0, _blocks(hs, width)
+    h, blocks = h0, blocks_of(hs, width)
     m = blocks.shape[1]
     gates = xp.empty((steps, 4 * m, batch, width), dtype=x.dtype)
     cells = xp.empty((steps + 1, m, batch, width), dtype=x.dtype)
-    cells[0] = _blocks(c0, width)
+    cells[0] = blocks_of(c0, width)
     tanh_cells = xp.empty_like(cells[1:])
     for t in range(steps):
         a = xp.matmul(h, w, out=gates[t])
@@ -260,7 +175,7 @@ def lstm(xp, x, h0, c0, w_ih, w_hh, bias=None):
 def _lstm_vjp(xp: Any, g: Any, k: Any) -> Any:
     hs, gates, tanh_c = k.hs, k.gates, k.tanh_cells
     width, m = gates.shape[-1], tanh_c.shape[1]
-    g_hs, dc = _blocks(g[0], width), _blocks(g[1].astype(hs.dtype), width).copy()
+    g_hs, dc = blocks_of(g[0], width), blocks_of(g[1].astype(hs.dtype), width).copy()
     # what a step multiplies by is made for all steps at once: factors of dc for g, i and f, of dh
     # for o, and how much of dh goes into dc
     cell, i, f, o = (gates[:, j * m : (j + 1) * m] for j in range(4))
@@ -271,19 +186,19 @@ def _lstm_vjp(xp: Any, g: Any, k: Any) -> Any:
         factors[:, j * m : (j + 1) * m] *= factor
     into_c = (1 - tanh_c * tanh_c) * o
     d = xp.empty((*hs.shape[:2], 4 * hs.shape[2]), dtype=hs.dtype)
-    d_blocks = _blocks(d, width)
+    d_blocks = blocks_of(d, width)
     d_blocks = d_blocks.reshape(len(d), 4, m, *d_blocks.shape[2:])
     factors = factors.reshape(len(d), 4, m, *factors.shape[2:])
-    w = _backward_blocks(_inner(xp, k.w_hh.astype(hs.dtype, copy=False), half=False), width)
+    w = backward_blocks(_inner(xp, k.w_hh.astype(hs.dtype, copy=False), half=False), width)
     dh = xp.zeros_like(dc)
     for t in range(len(hs) - 1, -1, -1):
         dh += g_hs[t]
         dc += dh * into_c[t]
         xp.multiply(factors[t, :3], dc, out=d_blocks[t, :3])
         xp.multiply(factors[t, 3], dh, out=d_blocks[t, 3])
-        dh = _back(xp, d[t], w)
+        dh = back(xp, d[t], w)
         dc *= f[t]
-    dx, dw_ih, dw_hh, dbias = _gradients(xp, k, d, hs, _inner(xp, k.w_ih, half=False))
+    dx, dw_ih, dw_hh, dbias = gradients(xp, k, d, hs, _inner(xp, k.w_ih, half=False))
     rows = [None if w is None else _outer(xp, w) for w in (dw_ih, dw_hh, dbias)]
     dh0, dc0 = (x.swapaxes(0, 1).reshape(k.h0.shape) for x in (dh, dc))
     return dx, dh0, dc0, *rows

@@ -147,3 +147,19 @@ def test_take_along_axis_broadcasts(rng: np.random.Generator) -> None:
     close(y, np.take_along_axis(values, np.array([3, 3, 0, 11]), None))
     y.sum().backward()
     close(grad_of(x).reshape(-1), [1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "order", [[2, 0, 3, 1], [3, 1], [2, 2, 0, 1], [3, -1, 0], [-1, -2, 0, 1], [[0, 3], [1, 2]]]
+)
+@pytest.mark.parametrize("width", [1, 50])
+def test_the_gradient_of_slices_in_another_order(
+    order: list[Any], width: int, rng: np.random.Generator
+) -> None:
+    """Written where each slice is taken once, added up where one is taken twice."""
+    values, index = rng.normal(size=(3, 4, width)), np.array(order)
+    upstream, gradient = rng.normal(size=(3, *index.shape, width)), np.zeros((3, 4, width))
+    np.add.at(gradient, (slice(None), index), upstream)
+    x = leaf(values)
+    x[:, order].backward(const(upstream))
+    close(x.grad, gradient)

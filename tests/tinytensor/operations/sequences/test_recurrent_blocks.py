@@ -14,32 +14,33 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor.operations.sequences import recurrent
+from tinytensor.operations.sequences import recurrent_blocks
 from tinytensor.tensor.tensor import make
 
 from ...helpers import close, host, leaf
 
 SIZES = [1, 7, 64, 67, 96, 130]
-GATES = {"rnn": 1, "lstm": 4}
+GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+OPS = [tt.rnn, tt.gru, tt.lstm]
 
 
 def widths(batch: int) -> list[int]:
-    return [recurrent._width(batch, n) for n in SIZES]
+    return [recurrent_blocks.width_of(batch, n) for n in SIZES]
 
 
 def test_every_way_to_cut_is_among_them() -> None:
     assert widths(3) == [1, 7, 64, 67, 48, 26]
     assert widths(10**6) == SIZES
-    assert recurrent._width(2, 0) == 0
+    assert recurrent_blocks.width_of(2, 0) == 0
 
 
 def operands(name: str, n: int, dtype: Any = np.float64, batch: int = 3) -> list[np.ndarray]:
-    """x, first states, w_ih, w_hh and bias, for four steps of inputs of length 5."""
+    """x, first states, w_ih, w_hh and bias (GRU: two), for four steps of inputs of length 5."""
     rng = np.random.default_rng(n)
-    gates, states = GATES[name], {"rnn": 1, "lstm": 2}[name]
+    gates, states, biases = GATES[name], 2 if name == "lstm" else 1, 2 if name == "gru" else 1
     shapes = [(4, batch, 5), *[(batch, n)] * states]
-    shapes += [(gates * n, 5), (gates * n, n), (gates * n,)]
-    scales = [1.0] * (1 + states) + [0.4, n**-0.5, 0.5]
+    shapes += [(gates * n, 5), (gates * n, n), *[(gates * n,)] * biases]
+    scales = [1.0] * (1 + states) + [0.4, n**-0.5] + [0.5] * biases
     return [(rng.normal(size=s) * c).astype(dtype) for s, c in zip(shapes, scales, strict=True)]
 
 
@@ -63,15 +64,15 @@ def run(fn: Callable[..., Any], xs: list[tt.Tensor], **settings: Any) -> list[An
 @pytest.mark.parametrize("small", [True, False], ids=["blocks", "whole"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("name", ["rnn", "relu", "lstm"])
+@pytest.mark.parametrize("name", ["rnn", "relu", "gru", "lstm"])
 def test_values_and_gradients_are_those_of_the_reference(
     name: str, n: int, dtype: Any, small: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {"nonlinearity": "relu"} if name == "relu" else {}
-    op = recurrent.lstm if name == "lstm" else recurrent.rnn
+    op = getattr(tt, name.replace("relu", "rnn"))
     arrays = operands(op.name, n, dtype)
     if not small:
-        monkeypatch.setattr(recurrent, "_SMALL_PRODUCT", 0)
+        monkeypatch.setattr(recurrent_blocks, "_SMALL_PRODUCT", 0)
     found = run(op, [leaf(a, dtype) for a in arrays], **settings)
     assert op.reference is not None
     expected = run(op.reference, [leaf(a) for a in arrays], **settings)
@@ -98,7 +99,7 @@ def backwards(a: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("lay", [turned_around, every_other, backwards])
 @pytest.mark.parametrize("n", [7, 96])
-@pytest.mark.parametrize("op", [recurrent.rnn, recurrent.lstm])
+@pytest.mark.parametrize("op", OPS)
 def test_operands_of_any_layout(op: Any, n: int, lay: Callable[[Any], Any]) -> None:
     arrays = operands(op.name, n)
     xs = [make(lay(a)) for a in arrays]
@@ -109,7 +110,7 @@ def test_operands_of_any_layout(op: Any, n: int, lay: Callable[[Any], Any]) -> N
 
 
 @pytest.mark.parametrize("n", [7, 96])
-@pytest.mark.parametrize("op", [recurrent.rnn, recurrent.lstm])
+@pytest.mark.parametrize("op", OPS)
 def test_a_second_backward_and_single_operands(op: Any, n: int) -> None:
     """Nothing that is kept is written to, and what is wanted changes no gradient."""
     arrays = operands(op.name, n)
@@ -130,7 +131,7 @@ def test_a_second_backward_and_single_operands(op: Any, n: int) -> None:
 @pytest.mark.parametrize("which", [0, 1])
 def test_one_output_of_an_lstm(which: int, n: int) -> None:
     arrays = operands("lstm", n)
-    ways: tuple[Any, ...] = recurrent.lstm, recurrent.lstm.reference
+    ways: tuple[Any, ...] = tt.lstm, tt.lstm.reference
     results = []
     for fn in ways:
         xs = [leaf(a) for a in arrays]
@@ -141,10 +142,10 @@ def test_one_output_of_an_lstm(which: int, n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [7, 96])
-@pytest.mark.parametrize("op", [recurrent.rnn, recurrent.lstm])
+@pytest.mark.parametrize("op", OPS)
 def test_a_write_in_between_is_noticed(op: Any, n: int) -> None:
     arrays = operands(op.name, n)
-    for i in range(len(arrays) - 1):  # the bias is read by no gradient, but kept for the reference
+    for i in range(len(arrays)):  # no gradient reads a bias, but it is kept for the reference
         xs = [leaf(a) for a in arrays]
         y = outputs(op, xs)[0]
         with tt.no_grad():
@@ -154,7 +155,7 @@ def test_a_write_in_between_is_noticed(op: Any, n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [7, 96])
-@pytest.mark.parametrize("op", [recurrent.rnn, recurrent.lstm])
+@pytest.mark.parametrize("op", OPS)
 def test_float16_is_computed_in_float32(op: Any, n: int) -> None:
     arrays = operands(op.name, n, np.float16)
     found: list[Any] = []
@@ -179,7 +180,7 @@ def test_gradients_on_the_way_back_may_be_too_large_for_float16(nonlinearity: st
     np.testing.assert_allclose(host(dh0), [[37500, 37500]], rtol=2e-3)
 
 
-@pytest.mark.parametrize("op", [recurrent.rnn, recurrent.lstm])
+@pytest.mark.parametrize("op", OPS)
 def test_recomputed_by_checkpoint_and_in_threads(op: Any) -> None:
     arrays = operands(op.name, 96)
     want = run(op, [leaf(a) for a in arrays])
@@ -198,7 +199,7 @@ def test_recomputed_by_checkpoint_and_in_threads(op: Any) -> None:
             close(a, b, 1e-12)
 
 
-@pytest.mark.parametrize("op", [recurrent.rnn, recurrent.lstm])
+@pytest.mark.parametrize("op", OPS)
 def test_no_steps_leave_the_first_state_without_gradient(op: Any) -> None:
     arrays = operands(op.name, 7)
     xs = [leaf(a) for a in (arrays[0][:0], *arrays[1:])]
@@ -223,6 +224,12 @@ def refusal(op: Any, says: tuple[str, ...], *shapes: tuple[int, ...], **settings
             ("nonlinearity", "sine", "tanh"),
             *((4, 2, 5), (2, 3), (3, 5), (3, 3)),
             nonlinearity="sine",
+        ),
+        refusal(tt.gru, ("w_hh", "(9, 3)", "(12, 3)"), (4, 2, 5), (2, 3), (9, 5), (12, 3)),
+        refusal(
+            tt.gru,
+            ("b_hh", "(9,)", "(3,)"),
+            *((4, 2, 5), (2, 3), (9, 5), (9, 3), (9,), (3,)),
         ),
         refusal(tt.lstm, ("w_hh", "(12, 4)"), (4, 2, 5), (2, 3), (2, 3), (12, 5), (12, 4)),
         refusal(tt.lstm, ("c0", "(2, 3)", "(2, 4)"), (4, 2, 5), (2, 3), (2, 4), (12, 5), (12, 3)),

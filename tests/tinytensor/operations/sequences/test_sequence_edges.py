@@ -84,6 +84,8 @@ def test_recurrent_networks_take_the_widest_dtype() -> None:
             assert a.grad is not None and a.grad.dtype == a.dtype
         states = tt.rnn(args[0], args[1], args[3][:2], args[4][2:4], args[5][:2])
         assert states.dtype == np.float64
+        states = tt.gru(args[0], args[1], args[3][:6], args[4][2:], args[5][:6], args[5][2:])
+        assert states.dtype == np.float64
     assert tt.rnn(*(const(a, np.float32) for a in (x, h, w[:2], w[:2]))).dtype == np.float32
 
 
@@ -92,7 +94,8 @@ def test_recurrent_networks_of_nothing(steps: int, batch: int, hidden: int) -> N
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         h = leaf(np.ones((batch, hidden)))
-        for gates, run in ((1, tt.rnn), (4, lambda x, h, *ws: tt.lstm(x, h, h, *ws)[0])):
+        lstm: Any = lambda x, h, *ws: tt.lstm(x, h, h, *ws)[0]  # noqa: E731
+        for gates, run in ((1, tt.rnn), (3, tt.gru), (4, lstm)):
             x = leaf(np.ones((steps, batch, 4)))
             w = leaf(np.ones((gates * hidden, hidden)))
             out = run(x, h, leaf(np.ones((gates * hidden, 4))), w, leaf(np.ones(gates * hidden)))
