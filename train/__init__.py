@@ -24,7 +24,14 @@ from .results.plot import plot_losses
 from .results.restore import load_model
 from .run.step import TrainingError
 from .run.trainer import Trainer
-from .schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
+from .schedule import (
+    CosineWarmup,
+    ExponentialDecay,
+    InverseSqrt,
+    LinearWarmup,
+    Schedule,
+    StepDecay,
+)
 from .tasks import TASKS, Score, Task
 from .tasks.writing import sample_text, stream_text
 
@@ -40,6 +47,7 @@ __all__ = [
     "DataError",
     "DataParallel",
     "ExponentialDecay",
+    "InverseSqrt",
     "LinearWarmup",
     "Optimizer",
     "SGD",

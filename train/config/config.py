@@ -22,7 +22,14 @@ from ..data import DataError
 from ..data.decoding import codec_name
 from ..given.paths import given_path
 from ..given.values import plain, shown
-from ..schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
+from ..schedule import (
+    CosineWarmup,
+    ExponentialDecay,
+    InverseSqrt,
+    LinearWarmup,
+    Schedule,
+    StepDecay,
+)
 from ..tasks import TASKS
 
 #: the largest integer of a field without a limit of its own: what a count in 64 bits holds
@@ -108,10 +115,12 @@ class TrainConfig:
     optimizer: str = setting("adamw", "adamw or sgd")
     lr: float = setting(1e-3, "Learning rate at its peak", 0.0)
     min_lr: float | None = setting(
-        None, "Learning rate at the end (default: lr / 10; with schedule step 0)", 0.0
+        None, "Learning rate at the end (default: lr / 10; with schedule step or inverse_sqrt 0)", 0.0
     )
     warmup: int = setting(100, "Steps in which the learning rate rises", 0)
-    schedule: str = setting("cosine", "Then: cosine, exponential, step (sudden falls), constant")
+    schedule: str = setting(
+        "cosine", "Then: cosine, exponential, step (sudden falls), inverse_sqrt, constant"
+    )
     lr_step: int = setting(1000, "Steps between two falls of schedule step", 1)
     lr_gamma: float = setting(0.1, "Factor of each fall of schedule step", above=0.0, high=1.0)
     beta1: float = setting(
@@ -208,6 +217,8 @@ class TrainConfig:
         if self.schedule == "step":
             floor = self.min_lr or 0.0
             return StepDecay(self.lr, self.lr_step, self.lr_gamma, floor, self.warmup)
+        if self.schedule == "inverse_sqrt":
+            return InverseSqrt(self.lr, self.warmup, self.min_lr or 0.0)
         if self.schedule == "exponential":
             fall = max(1, self.steps - self.warmup)
             gamma = (end / self.lr) ** (1 / fall) if self.lr else 1.0
@@ -252,7 +263,7 @@ CHOICES = {
     "model": tuple(MODELS),
     "task": tuple(TASKS),
     "optimizer": ("adamw", "sgd"),
-    "schedule": ("cosine", "exponential", "step", "constant"),
+    "schedule": ("cosine", "exponential", "step", "inverse_sqrt", "constant"),
     "device": ("cpu", "cuda"),
 }
 #: the logs that a run can keep; the first is always there
