@@ -8,7 +8,9 @@ import numpy as np
 
 from .. import operations, random, tensor
 from ..tensor.tensor import Tensor
-from .attention import MultiHeadAttention, merge_heads, split_heads
+from .attention import MultiHeadAttention, as_mask, join_masks, merge_heads, split_heads
+from .attention_maps import lists
+from .key_values import KeyValues
 from .layers import check_size
 
 
@@ -18,7 +20,7 @@ class WindowedAttention(MultiHeadAttention):
     The parameters are those of :class:`MultiHeadAttention`, and so is the result where its ``mask``
     is the band. Time and memory grow with time · window instead of time²: the sequence is cut into
     blocks of ``window`` positions, and each sees its own and its neighbours' keys only. With
-    ``mask`` or ``need_weights`` all pairs are computed, and those outside of the band masked.
+    ``mask``, ``cache`` or ``need_weights`` all pairs are computed, and those outside of the band masked.
 
     Args:
         embed_dim: size of the input and of the output; a multiple of ``num_heads``.
@@ -50,6 +52,7 @@ class WindowedAttention(MultiHeadAttention):
         is_causal: bool = False,
         need_weights: bool = False,
         average_weights: bool = True,
+        cache: KeyValues | None = None,
     ) -> Any:
         """See :meth:`MultiHeadAttention.forward`.
 
@@ -62,16 +65,22 @@ class WindowedAttention(MultiHeadAttention):
                     f"{name}: WindowedAttention attends from a sequence to itself; expected None "
                     f"or query, got another Tensor of shape {given.shape}"
                 )
-        in_blocks = mask is None and not need_weights
-        if not in_blocks or query.ndim != 3 or query.shape[1] <= self.window:
-            return super().forward(
-                query, query, query, mask, key_mask, is_causal, need_weights, average_weights
-            )
         self._check("query", query, self.embed_dim, query)
-        heads = [split_heads(x, self.num_heads) for x in self._project(query, query, query)]
-        if key_mask is not None:
-            key_mask = super()._join_masks(None, key_mask, *heads[:2])
-        y = self._attend_in_blocks(*heads, key_mask, is_causal)
+        time = seen = query.shape[1]
+        if cache is not None and cache.parts:
+            seen += cache.parts[0].shape[2]
+        if seen > self.window:
+            if mask is None and cache is None and not need_weights and not lists():
+                return self._in_blocks(query, key_mask, is_causal)
+            mask = self._banded(mask, time, seen, query)
+        return super().forward(
+            query, query, query, mask, key_mask, is_causal, need_weights, average_weights, cache
+        )
+
+    def _in_blocks(self, x: Tensor, key_mask: Any, is_causal: bool) -> Tensor:
+        """The output, (batch, time, embed_dim) as the input."""
+        q, k, v = (split_heads(y, self.num_heads) for y in self._project(x, x, x))
+        y = self._attend_in_blocks(q, k, v, join_masks(None, key_mask, q, k), is_causal)
         return self.out_proj(merge_heads(y))
 
     def _attend_in_blocks(
@@ -115,17 +124,18 @@ class WindowedAttention(MultiHeadAttention):
         )
         return y.reshape(*y.shape[:2], blocks * window, y.shape[-1])[:, :, :time]
 
-    def _join_masks(self, mask: Any, key_mask: Any, q: Tensor, k: Tensor) -> Tensor | None:
-        """As the others, with the band where it hides anything."""
-        joint = super()._join_masks(mask, key_mask, q, k)
-        rows, columns = q.shape[2], k.shape[2]
-        if columns <= self.window:
-            return joint
+    def _banded(self, mask: Any, rows: int, columns: int, like: Tensor) -> Tensor:
+        """``mask`` with all hidden that is outside of the band; the last query stands at the last
+        key."""
         distance = np.arange(columns) - np.arange(columns - rows, columns)[:, None]
-        band = tensor(np.abs(distance) < self.window, device=q.device)
-        if joint is None:
+        band = tensor(np.abs(distance) < self.window, device=like.device)
+        if mask is None:
             return band
-        return joint & band if joint.dtype == np.bool_ else operations.where(band, joint, -np.inf)
+        mask = as_mask("mask", mask, like)
+        shape = mask.shape[-2:]
+        if len(shape) < 2 or any(n not in (1, m) for n, m in zip(shape, (rows, columns))):
+            return mask  # which is going to be refused
+        return operations.where(band, mask, False if mask.dtype == np.bool_ else -np.inf)
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""

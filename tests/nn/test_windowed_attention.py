@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import tinytensor as tt
 from tinytensor import nn
+from tinytensor.nn.key_values import KeyValues
 from tinytensor.tensor.tensor import Tensor
 
 from .helpers import check_gradients, double, randomize, values_of
@@ -133,6 +134,38 @@ def test_what_it_refuses() -> None:
         layer(x, other)
     with pytest.raises(ValueError, match=r"query: expected shape \(1, time, 4\), got \(1, 5, 3\)"):
         layer(tt.zeros((1, 5, 3)))
+    with pytest.raises(ValueError, match=r"mask: expected shape \(5, 5\)"):
+        layer(x, mask=np.ones((4, 5), bool))
     with pytest.raises(ValueError, match=r"key_mask: expected bool of shape \(1, 5\)"):
         layer(x, key_mask=np.ones((1, 4), bool))
     assert repr(layer).startswith("WindowedAttention(4, 2, window=2")
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+def test_reading_in_parts_with_a_cache_gives_the_same(heads: int, rng: np.random.Generator) -> None:
+    layer, _ = pair(rng, heads, 3)
+    x = double(rng.standard_normal((2, 9, 2 * heads)))
+    whole = values_of(layer(x, is_causal=True))
+    cache = KeyValues(9)
+    parts = [layer(x[:, i:j], is_causal=True, cache=cache) for i, j in ((0, 2), (2, 3), (3, 9))]
+    np.testing.assert_allclose(np.concatenate([values_of(p) for p in parts], 1), whole, atol=1e-12)
+
+
+def test_recording_shows_the_band_and_changes_no_result(rng: np.random.Generator) -> None:
+    layer, _ = pair(rng, 2, 2)
+    x = double(rng.standard_normal((1, 6, 4)))
+    with nn.attention.recording() as maps:
+        y = layer(x)
+    np.testing.assert_allclose(values_of(y), values_of(layer(x)), atol=1e-12)
+    ((module, weights),) = maps
+    assert module is layer and weights.shape == (1, 2, 6, 6)
+    assert (weights[..., ~band_of(6, 2)] == 0).all()
+
+
+def test_a_block_of_a_transformer_takes_it(rng: np.random.Generator) -> None:
+    block = nn.TransformerBlock(4, 2, causal=True, attn=nn.WindowedAttention(4, 2, 2))
+    values = rng.standard_normal((1, 9, 4)).astype(np.float32)
+    before = values_of(block(tt.tensor(values)))
+    values[:, 4] += 1.0
+    moved = (values_of(block(tt.tensor(values))) != before).any(axis=(0, 2))
+    assert np.flatnonzero(moved).tolist() == [4, 5]
