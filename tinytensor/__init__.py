@@ -75,6 +75,7 @@ from .tensor.creation import (
     zeros_like,
 )
 from .tensor.dlpack import from_dlpack
+from .tensor.row_grad import RowGrad
 from .tensor.ranges import arange, linspace, logspace
 from .tensor.tensor import Tensor, tensor
 
@@ -100,7 +101,7 @@ float32, float64, int64, bool_ = "float32", "float64", "int64", "bool"
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 
 __all__ = [
-    "Device", "Generator", "Sample", "Tensor", "arange", "checkpoint", "cuda", "custom_op",
+    "Device", "Generator", "RowGrad", "Sample", "Tensor", "arange", "checkpoint", "cuda", "custom_op",
     "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like", "enable_grad",
     "explain", "eye", "from_dlpack", "full", "full_like", "grad", "gradcheck", "gradgradcheck",
     "hessian", "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp", "linspace",

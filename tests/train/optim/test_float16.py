@@ -38,7 +38,7 @@ def test_float16_steps_are_float32_steps_rounded_once(
     device: Device, kind: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Over several pieces, and with a decay that float16 could not hold."""
-    monkeypatch.setattr("tinytensor.train.optim.optimizer.PIECE", 5)
+    monkeypatch.setattr("tinytensor.train.optim.pieces.PIECE", 5)
     start = rng.normal(size=(3, 4)).astype(np.float16)
     p = narrow(device, start)
     q = tt.tensor(start.astype(np.float32), requires_grad=True, device=device)

@@ -13,7 +13,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor.train import SGD, Adam, AdamW, DataParallel
-from tinytensor.train.optim.optimizer import PIECE
+from tinytensor.train.optim.pieces import PIECE
 from tinytensor.train.parallel.data_parallel import why_not
 
 KINDS: dict[str, Any] = {"adam": Adam, "adamw": AdamW}

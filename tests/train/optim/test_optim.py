@@ -13,7 +13,7 @@ import tinytensor as tt
 from tinytensor import nn
 from tinytensor.arrays.device import Device
 from tinytensor.train import SGD, Adam, AdamW, clip_grad_norm, param_groups
-from tinytensor.train.optim import optimizer as module
+from tinytensor.train.optim import pieces as module
 
 
 def leaf(values: Any, dtype: str = "float64") -> tt.Tensor:

@@ -282,7 +282,7 @@ def test_no_update_is_lost_in_any_layout(
     kind: str, layout: str, dtype: str, where: str, rng: np.random.Generator, monkeypatch: Any
 ) -> None:
     """Of state, gradient or parameter, over several pieces; the plain layout is the oracle."""
-    monkeypatch.setattr("tinytensor.train.optim.optimizer.PIECE", 7)
+    monkeypatch.setattr("tinytensor.train.optim.pieces.PIECE", 7)
     start = rng.normal(size=(4, 5)).astype(dtype)
     grads = rng.normal(size=(5, 4, 5)).astype(dtype)
     plain, other = (tt.tensor(start, requires_grad=True) for _ in range(2))
