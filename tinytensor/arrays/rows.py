@@ -23,7 +23,7 @@ class Rows:
     """
 
     __slots__ = ("rows", "shape", "values")
-    __array_ufunc__ = None  # NumPy leaves array + Rows to __radd__
+    __array_ufunc__ = None  # array + Rows is a TypeError: only Rows + array is known
     base = None  # no array looks at the memory of another here
 
     def __init__(self, rows: Any, values: Any, shape: tuple[int, ...]):
@@ -83,8 +83,6 @@ class Rows:
         xp = device_of(self.values).xp
         ids = xp.concatenate((self.rows, other.rows))
         return Rows.added_up(ids, xp.concatenate((self.values, other.values)), self.shape)
-
-    __radd__ = __add__
 
 
 def dense(g: Any) -> Any:

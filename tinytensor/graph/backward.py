@@ -94,8 +94,9 @@ def backward(
     def add(key: Any, g: Any) -> None:
         """One more gradient for what has one already."""
         before = grads[key]
-        rows = type(g) is Rows or type(before) is Rows
-        if create_graph or rows or key not in owned or not before.ndim:
+        if type(g) is Rows:
+            before, g = g, before
+        if create_graph or type(before) is Rows or key not in owned or not before.ndim:
             total = before + g
             grads[key] = np.asarray(total) if isinstance(total, np.generic) else total
             owned.add(key)

@@ -13,7 +13,7 @@ import numpy as np
 from .. import late
 from ..arrays.convert import as_array
 from ..arrays.device import BY_TYPE, Device, device_of
-from ..arrays.rows import Rows
+from ..arrays.rows import Rows, dense
 from ..graph import hooks as _hooks
 from ..graph import inplace
 from ..graph.backward import cotangent, run_backward
@@ -228,7 +228,7 @@ class Tensor(Operators, Writes, Conversions, NumpyProtocols):
             return
         of = walks(before.version, walk)
         if graph or before.node is not None:
-            self._grad = grad = before + g if graph else make(before._data + g)
+            self._grad = grad = before + g if graph else make(dense(g) + before._data)
         elif type(before) is RowGrad:
             self._grad = grad = as_grad(before.sparse + g)
         elif type(g) is Rows:

@@ -57,7 +57,8 @@ def test_float16_steps_are_float32_steps_rounded_once(
     saved = ours.state_dict()
     assert {a.dtype for a in saved["arrays"].values()} == {np.dtype(np.float32)}
     again = KINDS[kind]([narrow(device, start)])
-    old = {name: a.astype(np.float16) for name, a in saved["arrays"].items()}  # as once saved
+    with np.errstate(over="ignore"):  # as once saved
+        old = {name: a.astype(np.float16) for name, a in saved["arrays"].items()}
     again.load_state_dict({**saved, "arrays": old})
     loaded = again.state_dict()["arrays"]
     for name, array in old.items():
