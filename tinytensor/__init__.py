@@ -75,8 +75,8 @@ from .tensor.creation import (
     zeros_like,
 )
 from .tensor.dlpack import from_dlpack
-from .tensor.row_grad import RowGrad
 from .tensor.ranges import arange, linspace, logspace
+from .tensor.row_grad import RowGrad
 from .tensor.tensor import Tensor, tensor
 
 __version__ = "0.1.0"
@@ -101,9 +101,9 @@ float32, float64, int64, bool_ = "float32", "float64", "int64", "bool"
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 
 __all__ = [
-    "Device", "Generator", "RowGrad", "Sample", "Tensor", "arange", "checkpoint", "cuda", "custom_op",
-    "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like", "enable_grad",
-    "explain", "eye", "from_dlpack", "full", "full_like", "grad", "gradcheck", "gradgradcheck",
+    "Device", "Generator", "RowGrad", "Sample", "Tensor", "arange", "checkpoint", "cuda",
+    "custom_op", "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like",
+    "enable_grad", "explain", "eye", "from_dlpack", "full", "full_like", "grad", "gradcheck", "gradgradcheck",
     "hessian", "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp", "linspace",
     "logspace", "manual_seed", "memory_report", "no_grad", "ones", "ones_like", "operations",
     "ops", "profile",

@@ -15,10 +15,10 @@ class RowGrad(Tensor):
     """The gradient of a table that is 0 but for some rows; to all who read it a Tensor as any.
 
     Optimisers and ``clip_grad_norm`` look at those rows only, so that a step takes as long for a
-    table of a million rows as for one of a thousand. Everything else that reads it (an op, ``data``,
-    ``numpy()``) sees the whole table, made anew each time, and read-only on the CPU. Backward adds
-    to it; other writes are refused, except multiplying by a number and ``zero_()``. To write to it,
-    ``weight.grad = weight.grad.to_dense()`` first.
+    table of a million rows as for one of a thousand. Everything else that reads it (an op,
+    ``data``, ``numpy()``) sees the whole table, made anew each time, and read-only on the CPU.
+    Backward adds to it; other writes are refused, except multiplying by a number and ``zero_()``.
+    To write to it, ``weight.grad = weight.grad.to_dense()`` first.
 
     Attributes:
         rows: the numbers of the rows, an array of int64 (n,), sorted, each once.
@@ -149,6 +149,7 @@ def as_grad(g: Any) -> Tensor:
     return RowGrad(g) if type(g) is Rows else make(g)
 
 
-def stored(grad: Tensor) -> Any:
+def stored(grad: Tensor | None) -> Any:
     """The array of all its numbers that may be other than 0, which may be written to."""
+    assert grad is not None
     return grad.values if type(grad) is RowGrad else grad._data

@@ -37,9 +37,9 @@ class Optimizer:
     ``update``. Parameters without a gradient are skipped: no decay, no state, no step counted. Of a
     table with a :class:`tinytensor.RowGrad` so are the rows that it lacks: their decay and their
     moments wait until they have a gradient again (as in ``torch.optim.SparseAdam``); the step is
-    counted for the table as a whole. A step is computed in the parameter's dtype, for float16 in float32, and so is its state kept;
-    the parameter itself is rounded once in a step. Copying (``copy.deepcopy``) or pickling an
-    optimiser together with its model keeps them together.
+    counted for the table as a whole. A step is computed in the parameter's dtype, for float16 in
+    float32, and so is its state kept; the parameter itself is rounded once in a step. Copying
+    (``copy.deepcopy``) or pickling an optimiser together with its model keeps them together.
 
     Args:
         params: parameters, or dicts ``{"params": [...], "lr": ..., ...}`` with settings that
@@ -265,7 +265,7 @@ class Optimizer:
         given = [(p, g) for g in self.param_groups for p in g["params"] if p._grad is not None]
         parts: list[slice] | None = None
         if share[1] > 1:
-            parts = shares([stored(p._grad).size for p, _ in given], *share)  # type: ignore[arg-type]
+            parts = shares([stored(p.grad).size for p, _ in given], *share)
         known: tuple[Any, int] = (None, 0)  # numbers are the same for most of a group
         numbers: dict[str, Any] = {}
         usual: tuple[tuple[str, ...], Callable[..., None]] = ((), self.update)

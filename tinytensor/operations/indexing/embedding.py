@@ -85,10 +85,10 @@ embedding_grad.vjp(g=_embedding_grad_vjp)
 def embedding(xp, ids, weight, padding_idx=None, sparse=False):
     """Rows of the table ``weight`` (rows, width) at ``ids`` (any shape, integers).
 
-    The row ``padding_idx`` gets no gradient; a negative one counts from the end. With ``sparse`` the
-    ``grad`` of a leaf is a ``RowGrad``: only the rows that were read, so that neither backward nor
-    an optimiser's step takes longer for a larger table. A table that was itself computed, ``tt.grad``
-    and ``create_graph`` have the usual gradient.
+    The row ``padding_idx`` gets no gradient; a negative one counts from the end. With ``sparse``
+    the ``grad`` of a leaf is a ``RowGrad``: only the rows that were read, so that neither backward
+    nor an optimiser's step takes longer for a larger table. A table that was itself computed,
+    ``tt.grad`` and ``create_graph`` have the usual gradient.
 
     Raises:
         TypeError: ids are not integers. IndexError: an id is not in [0, rows). ValueError:
