@@ -12,12 +12,14 @@ from .base import LanguageModel, Model, ModelConfig, TextConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
 from .recurrent import LSTMLM, RNNLM, LSTMConfig, RNNConfig
+from .word2vec import Word2Vec, Word2VecConfig
 
 #: name -> (model class, config class)
 MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "gpt": (GPT, GPTConfig),
     "lstm": (LSTMLM, LSTMConfig),
     "rnn": (RNNLM, RNNConfig),
+    "word2vec": (Word2Vec, Word2VecConfig),
 }
 
 
@@ -50,6 +52,8 @@ __all__ = [
     "RNNConfig",
     "RNNLM",
     "TextConfig",
+    "Word2Vec",
+    "Word2VecConfig",
     "build",
     "generate",
     "probabilities",

@@ -103,13 +103,12 @@ inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 __all__ = [
     "Device", "Generator", "RowGrad", "Sample", "Tensor", "arange", "checkpoint", "cuda",
     "custom_op", "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like",
-    "enable_grad", "explain", "eye", "from_dlpack", "full", "full_like", "grad", "gradcheck", "gradgradcheck",
-    "hessian", "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp", "linspace",
-    "logspace", "manual_seed", "memory_report", "no_grad", "ones", "ones_like", "operations",
-    "ops", "profile",
-    "rand", "rand_like", "randint", "randn", "randn_like", "random", "randperm", "registry",
-    "set_default_device", "set_grad_enabled", "tensor", "value_and_grad", "vjp", "zeros",
-    "zeros_like",
+    "enable_grad", "explain", "eye", "from_dlpack", "full", "full_like", "grad", "gradcheck",
+    "gradgradcheck", "hessian", "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp",
+    "linspace", "logspace", "manual_seed", "memory_report", "no_grad", "ones", "ones_like",
+    "operations", "ops", "profile", "rand", "rand_like", "randint", "randn", "randn_like",
+    "random", "randperm", "registry", "set_default_device", "set_grad_enabled", "tensor",
+    "value_and_grad", "vjp", "zeros", "zeros_like",
 ]  # fmt: skip
 __all__ += vars(operations)["__all__"]
 

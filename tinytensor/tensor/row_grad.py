@@ -46,7 +46,7 @@ class RowGrad(Tensor):
         return self.sparse.values
 
     @property
-    def _data(self) -> Any:  # type: ignore[override]
+    def _data(self) -> Any:
         array = self.sparse.dense()
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
