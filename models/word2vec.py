@@ -38,7 +38,7 @@ class Word2VecConfig(ModelConfig):
     """
 
     vocab_size: int
-    n_embd: int = 100
+    n_embd: int = 128
     mode: str = "skipgram"
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import Any
 
 from ...models import MODELS
+from ...models.word2vec import MODES
 from ..data import DataError
 from ..data.decoding import codec_name
 from ..given.paths import given_path
@@ -51,7 +52,8 @@ def setting(
 CHOICES = {
     "model": tuple(MODELS),
     "task": tuple(TASKS),
-    "optimizer": ("adamw", "sgd"),
+    "optimizer": ("adamw", "adagrad", "sgd"),
+    "mode": MODES,
     "schedule": ("cosine", "exponential", "step", "constant"),
     "device": ("cpu", "cuda"),
 }

@@ -156,8 +156,13 @@ def questions() -> list[tuple[str, str, str, str]]:
     ]
 
 
-def sentences(count: int, seed: int) -> list[list[str]]:
-    """Random sentences as lists of words, the same for the same seed."""
+def sentences(count: int, seed: int) -> tuple[list[str], list[str]]:
+    """Random sentences, the same for the same seed: of a tenth of all different ones, each once,
+    none is among the others.
+
+    Returns:
+        Those to learn from, about ``count``, in which a sentence may come again; those to test on.
+    """
     rng = np.random.default_rng(seed)
     table = [
         (pair, side, [line.split() for line in _lines(_SENTENCES[name])])
@@ -165,16 +170,18 @@ def sentences(count: int, seed: int) -> list[list[str]]:
         for pair in pairs
         for side, name in enumerate(names)
     ]
-    return [_sentence(*table[int(i)], rng) for i in rng.integers(0, len(table), count)]
+    drawn = [_sentence(*table[int(i)], rng) for i in rng.integers(0, len(table), count)]
+    different = sorted(set(drawn))
+    test = [different[int(i)] for i in rng.permutation(len(different))[: len(different) // 10]]
+    kept = set(test)
+    return [sentence for sentence in drawn if sentence not in kept], test
 
 
 def _lines(text: str) -> list[str]:
     return text.strip().replace("\n", "|").split("|")
 
 
-def _sentence(
-    pair: Pair, side: int, patterns: list[list[str]], rng: np.random.Generator
-) -> list[str]:
+def _sentence(pair: Pair, side: int, patterns: list[list[str]], rng: np.random.Generator) -> str:
     pattern = patterns[int(rng.integers(len(patterns)))]
     put = {"W": pair.words[side], "X": pair.things[int(rng.integers(len(pair.things)))]}
-    return [put.get(word, word) for word in pattern]
+    return " ".join(put.get(word, word) for word in pattern)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -86,12 +87,11 @@ class Words:
         Returns:
             ids, int64 (n,), and for each of them the number of its sentence, int64 (n,).
         """
-        ids: list[int] = []
-        numbers: list[int] = []
+        ids, numbers = array("q"), array("q")
         for i, sentence in enumerate(sentences):
             found = [self.ids[word] for word in sentence if word in self.ids]
-            ids += found
-            numbers += [i] * len(found)
+            ids.extend(found)
+            numbers.extend([i] * len(found))
         return np.array(ids, np.int64), np.array(numbers, np.int64)
 
 
@@ -189,7 +189,7 @@ class Neighbours:
             start = int(rng.integers(0, len(self.ids)))
             found = self.examples(start, self.words_for(size), rng)
             if len(found[0]):
-                return tuple(array[:size] for array in found)
+                return tuple(part[:size] for part in found)
 
     def examples(self, start: int, length: int, rng: Generator) -> tuple[np.ndarray, ...]:
         """All examples of ``length`` words from a place on; after the last comes the first."""

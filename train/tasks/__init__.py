@@ -3,10 +3,12 @@
 A new one is a file with a :class:`Task`, and its name in :data:`TASKS`.
 """
 
+from .analogies import AnalogiesTask
 from .task import Batch, Score, Task
 from .text import TextTask
+from .words import WordsTask
 
 #: name -> class; a model without a task takes the first that suits it
-TASKS: dict[str, type[Task]] = {task.name: task for task in (TextTask,)}
+TASKS: dict[str, type[Task]] = {task.name: task for task in (TextTask, WordsTask, AnalogiesTask)}
 
-__all__ = ["Batch", "Score", "TASKS", "Task", "TextTask"]
+__all__ = ["AnalogiesTask", "Batch", "Score", "TASKS", "Task", "TextTask", "WordsTask"]
