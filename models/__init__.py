@@ -16,6 +16,7 @@ from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
 from .recurrent import GRULM, LSTMLM, RNNLM, GRUConfig, LSTMConfig, RNNConfig
 from .transformer import Transformer, TransformerConfig
+from .word2vec import Word2Vec, Word2VecConfig
 
 #: name -> (model class, config class)
 MODELS: dict[str, tuple[type[Any], type[Any]]] = {
@@ -25,6 +26,7 @@ MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "gru": (GRULM, GRUConfig),
     "cnn": (CNN, CNNConfig),
     "image_cnn": (ImageCNN, ImageCNNConfig),
+    "word2vec": (Word2Vec, Word2VecConfig),
     "bahdanau": (Bahdanau, BahdanauConfig),
     "transformer": (Transformer, TransformerConfig),
 }
@@ -70,6 +72,8 @@ __all__ = [
     "TextConfig",
     "Transformer",
     "TransformerConfig",
+    "Word2Vec",
+    "Word2VecConfig",
     "build",
     "generate",
     "probabilities",
