@@ -30,6 +30,7 @@ from ..nn import Linear, Module
 from ..nn.layers import as_ids, check_number, check_probability, check_size
 from ..tensor.tensor import Tensor
 from .generate import generate
+from .ids import check_ids
 
 C = TypeVar("C", bound="ModelConfig")
 L = TypeVar("L", bound="TextConfig")
@@ -249,20 +250,7 @@ class LanguageModel(Model[L]):
         Raises:
             TypeError, ValueError, IndexError: as :meth:`forward` says.
         """
-        ids = as_ids(ids, self.lm_head.weight, name)
-        if ids.ndim != 2 or ids.size == 0:
-            raise ValueError(
-                f"{name}: expected shape (batch, time), neither of them 0, got {ids.shape}"
-            )
-        vocab = self.config.vocab_size
-        if int(ids.max().item()) >= vocab or int(ids.min().item()) < 0:
-            host = ids.numpy()
-            at = tuple(int(i) for i in np.argwhere((host < 0) | (host >= vocab))[0])
-            raise IndexError(
-                f"{name}: {host[at]} at {at} is outside the vocabulary of {vocab} symbols "
-                f"(0 to {vocab - 1})"
-            )
-        return ids
+        return check_ids(ids, self.config.vocab_size, self.lm_head.weight, name)
 
     def generate(
         self,

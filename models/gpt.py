@@ -14,24 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from .. import operations
 from ..nn import (
     Dropout,
     Embedding,
-    FeedForward,
     LayerNorm,
     LearnedPositions,
     Linear,
     LoadResult,
     Module,
     ModuleList,
+    TransformerBlock,
     init,
-    merge_heads,
-    split_heads,
 )
 from ..nn.activations import ACTIVATIONS
+from ..nn.attention import self_attend
+from ..nn.key_values import KeyValues
 from ..nn.state import check_state
-from ..tensor.tensor import Tensor, make
+from ..tensor.tensor import Tensor
 from .base import LanguageModel, Shapes, TextConfig
 
 
@@ -97,88 +96,20 @@ class GPTConfig(TextConfig):
         return 16 * self.n_embd * self.n_layer + self.vocab_size
 
 
-class KeyValues:
-    """The keys and values one attention layer has computed: what generation need not repeat.
-
-    Without a graph they are written into memory for the whole block, so that a token costs no copy
-    of what came before it.
-
-    Args:
-        block_size: the longest text.
-    """
-
-    def __init__(self, block_size: int) -> None:
-        self.block_size = block_size
-        self.parts: list[Tensor] = []  # keys and values so far
-        self.memory: list[Any] = []
-
-    def extend(self, *new: Tensor) -> list[Tensor]:
-        """Add keys and values of new positions, each (batch, heads, time, d); returns all."""
-        start = self.parts[0].shape[2] if self.parts else 0
-        stop = start + new[0].shape[2]
-        if any(x.requires_grad for x in (*new, *self.parts)):
-            if self.parts:
-                new = tuple(
-                    operations.concat([old, x], axis=2)
-                    for old, x in zip(self.parts, new, strict=True)
-                )
-            self.parts, self.memory = list(new), []
-            return self.parts
-        if not self.memory:
-            for x in new:
-                batch, heads, _, d = x.shape
-                self.memory.append(
-                    x.device.xp.empty((batch, heads, self.block_size, d), dtype=x.dtype)
-                )
-            for memory, old in zip(self.memory, self.parts, strict=False):
-                memory[:, :, :start] = old.data
-        for memory, x in zip(self.memory, new, strict=True):
-            memory[:, :, start:stop] = x.data
-        self.parts = [make(memory[:, :, :stop]) for memory in self.memory]
-        return self.parts
-
-
 class CausalSelfAttention(Module):
-    """Multi-head attention in which no position sees a later one."""
+    """Multi-head attention with GPT-2's names, for a :class:`TransformerBlock`."""
 
     def __init__(self, config: GPTConfig):
         self.n_head = config.n_head
         self.c_attn = Linear(config.n_embd, 3 * config.n_embd, bias=config.bias)
         self.c_proj = Linear(config.n_embd, config.n_embd, bias=config.bias)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = config.dropout
 
-    def forward(self, x: Tensor, past: KeyValues | None = None) -> Tensor:
-        """(batch, time, n_embd) -> the same; with ``past``, x follows what is in it."""
+    def forward(self, x: Tensor, cache: KeyValues | None = None, **masks: Any) -> Tensor:
+        """(batch, time, n_embd) -> the same; with ``cache``, x follows what is in it."""
+        p = self.dropout if self.training else 0.0
         qkv = self.c_attn(x)
-        if past is None:
-            p = self.dropout.p if self.training else 0.0
-            y = operations.self_attention(qkv, self.n_head, is_causal=True, dropout=p)
-        else:
-            parts = operations.split(qkv, x.shape[-1], axis=-1)
-            q, k, v = (split_heads(part, self.n_head) for part in parts)
-            k, v = past.extend(k, v)
-            y = merge_heads(operations.scaled_dot_product_attention(q, k, v, is_causal=True))
-        return self.dropout(self.c_proj(y))
-
-
-class Block(Module):
-    """x + attn(ln_1(x)), then x + mlp(ln_2(x))."""
-
-    def __init__(self, config: GPTConfig):
-        self.ln_1 = LayerNorm(config.n_embd, bias=config.bias)
-        self.attn = CausalSelfAttention(config)
-        self.ln_2 = LayerNorm(config.n_embd, bias=config.bias)
-        self.mlp = FeedForward(
-            config.n_embd,
-            activation=config.activation,
-            dropout=config.dropout,
-            bias=config.bias,
-        )
-
-    def forward(self, x: Tensor, past: KeyValues | None = None) -> Tensor:
-        """(batch, time, n_embd) -> the same."""
-        x = x + self.attn(self.ln_1(x), past)
-        return x + self.mlp(self.ln_2(x))
+        return self.c_proj(self_attend(self, qkv, self.n_head, dropout=p, cache=cache, **masks))
 
 
 class GPTState:
@@ -214,7 +145,18 @@ class GPT(LanguageModel[GPTConfig]):
         self.wte = Embedding(config.vocab_size, config.n_embd)
         self.wpe = LearnedPositions(config.block_size, config.n_embd)
         self.dropout = Dropout(config.dropout)
-        self.h = ModuleList(Block(config) for _ in range(config.n_layer))
+        self.h = ModuleList(
+            TransformerBlock(
+                config.n_embd,
+                config.n_head,
+                dropout=config.dropout,
+                activation=config.activation,
+                bias=config.bias,
+                causal=True,
+                attn=CausalSelfAttention(config),
+            )
+            for _ in range(config.n_layer)
+        )
         self.ln_f = LayerNorm(config.n_embd, bias=config.bias)
         self.lm_head = Linear(config.n_embd, config.vocab_size, bias=False)
         self.lm_head.weight = self.wte.weight
@@ -236,7 +178,7 @@ class GPT(LanguageModel[GPTConfig]):
             )
         x = self.dropout(self.wpe(self.wte(ids), start))
         for i, block in enumerate(self.h):
-            x = block(x) if state is None else block(x, state.past[i])
+            x = block(x, cache=None if state is None else state.past[i])
         return self.ln_f(x)
 
     def decode(self, ids: Any, state: GPTState | None = None) -> tuple[Tensor, GPTState]:

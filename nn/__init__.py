@@ -36,6 +36,7 @@ from .activations import (
     Tanhshrink,
     Threshold,
 )
+from .additive_attention import AdditiveAttention
 from .attention import MultiHeadAttention, attention_weights, merge_heads, split_heads
 from .containers import ModuleDict, ModuleList, Sequential
 from .convolution import (
@@ -106,6 +107,7 @@ from .resizing import Upsample
 from .state import LoadResult
 from .transformer import FeedForward, TransformerBlock
 from .weights import load_weights, save_weights
+from .windowed_attention import WindowedAttention
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -114,6 +116,7 @@ __all__ = [
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
+    "AdditiveAttention",
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
@@ -194,6 +197,7 @@ __all__ = [
     "TransformerBlock",
     "TripletMarginLoss",
     "Upsample",
+    "WindowedAttention",
     "attention_weights",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",

@@ -13,12 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from .. import operations, random, tensor, zeros
+from .. import no_grad, operations, random, tensor, zeros
 from ..tensor.tensor import Tensor
 from . import init
+from .attention_maps import lists, recording, write
+from .key_values import KeyValues
 from .layers import Linear, check_probability, check_size
 from .module import Module
 from .parameter import Parameter
+
+__all__ = [
+    "KeyValues",
+    "MultiHeadAttention",
+    "attend",
+    "attention_weights",
+    "merge_heads",
+    "recording",
+    "self_attend",
+    "split_heads",
+]
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
@@ -57,6 +70,76 @@ def attention_weights(
             operations.where(mask, scores, -math.inf) if mask.dtype == np.bool_ else scores + mask
         )
     return operations.softmax(scores, axis=-1)  # zeros where all of a row is -inf
+
+
+def attend(
+    layer: Module,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    is_causal: bool = False,
+    dropout: float = 0.0,
+) -> Tensor:
+    """:func:`tinytensor.scaled_dot_product_attention`, which :class:`recording` sees.
+
+    Args:
+        layer: whose attention it is.
+        q, k, v: (batch, heads, time, d).
+        mask, is_causal, dropout: see there.
+    """
+    _record(layer, q, k, mask, is_causal)
+    y: Tensor = operations.scaled_dot_product_attention(
+        q, k, v, mask=mask, is_causal=is_causal, dropout=dropout
+    )
+    return y
+
+
+def self_attend(
+    layer: Module,
+    qkv: Tensor,
+    heads: int,
+    mask: Any = None,
+    key_mask: Any = None,
+    is_causal: bool = False,
+    dropout: float = 0.0,
+    cache: KeyValues | None = None,
+) -> Tensor:
+    """Attention of a sequence to itself, in the fastest way that there is for it.
+
+    Args:
+        layer: whose attention it is, for :class:`recording`.
+        qkv: (batch, time, 3 * heads * d): queries, keys and values side by side.
+        heads: how many heads.
+        mask, key_mask, is_causal: see :meth:`MultiHeadAttention.forward`.
+        dropout: probability with which attention weights are dropped.
+        cache: keys and values of the positions before; those of ``qkv`` are added to it.
+
+    Returns:
+        (batch, time, heads * d).
+    """
+    plain = mask is None and key_mask is None and cache is None
+    if plain and not lists():
+        y: Tensor = operations.self_attention(qkv, heads, is_causal=is_causal, dropout=dropout)
+        return y
+    parts = operations.split(qkv, qkv.shape[-1] // 3, axis=-1)
+    q, k, v = (split_heads(part, heads) for part in parts)
+    if plain:
+        _record(layer, q, k, None, is_causal)
+        y = operations.self_attention(qkv, heads, is_causal=is_causal, dropout=dropout)
+        return y
+    if cache is not None:
+        k, v = cache.extend(k, v)
+    joint = join_masks(mask, key_mask, q, k)
+    return merge_heads(attend(layer, q, k, v, joint, is_causal, dropout))
+
+
+def _record(layer: Module, q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool) -> None:
+    """For those who look on: the weights."""
+    into = lists()
+    if into:
+        with no_grad():
+            write(into, layer, attention_weights(q, k, mask, is_causal))
 
 
 class MultiHeadAttention(Module):
@@ -121,6 +204,7 @@ class MultiHeadAttention(Module):
         is_causal: bool = False,
         need_weights: bool = False,
         average_weights: bool = True,
+        cache: KeyValues | None = None,
     ) -> Any:
         """Attend from ``query`` to ``key``.
 
@@ -134,6 +218,10 @@ class MultiHeadAttention(Module):
             is_causal: no query sees a later key; the last query stands at the last key.
             need_weights: also return the attention weights.
             average_weights: the mean over heads instead of each head's.
+            cache: for a text that is read in parts. To itself: what it holds stands before
+                ``query``, and is attended to, and gets the new keys and values; masks are for all
+                keys then. To another sequence: it takes the keys and values of the first call,
+                which stay the same and are not computed again.
 
         Returns:
             (batch, Tq, embed_dim); with ``need_weights`` a pair of that and the weights
@@ -152,21 +240,34 @@ class MultiHeadAttention(Module):
             raise ValueError(
                 f"value: expected {key.shape[1]} steps as in key, got {value.shape[1]}"
             )
-        q, k, v = (split_heads(x, self.num_heads) for x in self._project(query, key, value))
-        joint = self._join_masks(mask, key_mask, q, k)
         p = self.dropout if self.training else 0.0
-        generator = random.generator("dropout") if p else None
+        itself = query is key is value
+        if itself and self.in_proj_weight is not None and not need_weights:
+            qkv = operations.linear(query, self.in_proj_weight, self.in_proj_bias)
+            y = self_attend(self, qkv, self.num_heads, mask, key_mask, is_causal, p, cache)
+            return self.out_proj(y)
+        q, k, v = self._heads(query, key, value, cache)
+        joint = join_masks(mask, key_mask, q, k)
         if not need_weights:
-            y = operations.scaled_dot_product_attention(
-                q, k, v, mask=joint, is_causal=is_causal, dropout=p, generator=generator
-            )
-            return self.out_proj(merge_heads(y))
+            return self.out_proj(merge_heads(attend(self, q, k, v, joint, is_causal, p)))
+        _record(self, q, k, joint, is_causal)
         weights = attention_weights(q, k, joint, is_causal)
-        dropped = (
-            operations.dropout(weights, p, training=True, generator=generator) if p else weights
-        )
-        y = self.out_proj(merge_heads(operations.matmul(dropped, v)))
+        dropped = operations.dropout(weights, p, generator=random.generator("dropout"))
+        y = self.out_proj(merge_heads(operations.matmul(dropped if p else weights, v)))
         return y, (weights.mean(axis=1) if average_weights else weights)
+
+    def _heads(self, query: Tensor, key: Tensor, value: Tensor, cache: KeyValues | None) -> Any:
+        """Queries, keys and values, each (batch, heads, time, d), with the cache's."""
+        if cache is None or query is key:
+            q, *kv = (split_heads(x, self.num_heads) for x in self._project(query, key, value))
+            return (q, *kv) if cache is None else (q, *cache.extend(*kv))
+        if not cache.parts:
+            q, *cache.parts = self._heads(query, key, value, None)
+            return (q, *cache.parts)
+        weight, bias = self.in_proj_weight, self.in_proj_bias
+        weight = self.q_proj_weight if weight is None else weight[: self.embed_dim]
+        bias = None if bias is None else bias[: self.embed_dim]
+        return (split_heads(operations.linear(query, weight, bias), self.num_heads), *cache.parts)
 
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> Any:
         """Queries, keys and values, each (batch, time, embed_dim)."""
@@ -197,38 +298,6 @@ class MultiHeadAttention(Module):
                 f"{dim}), got {x.shape}"
             )
 
-    def _join_masks(self, mask: Any, key_mask: Any, q: Tensor, k: Tensor) -> Tensor | None:
-        """One mask that broadcasts to (batch, heads, Tq, Tk), or None."""
-        batch, heads, rows = q.shape[:3]
-        columns = k.shape[2]
-        if mask is not None:
-            mask = _as_mask("mask", mask, q)
-            shape: tuple[int, ...] = mask.shape
-            if len(shape) == 3:  # (batch, Tq, Tk): the same for all heads
-                mask = operations.expand_dims(mask, 1)
-            full = (batch, heads, rows, columns)
-            fits = 2 <= mask.ndim <= 4 and all(
-                n in (1, m) for n, m in zip(mask.shape[::-1], full[::-1], strict=False)
-            )
-            if not fits:
-                raise ValueError(
-                    f"mask: expected shape {(rows, columns)}, {(batch, rows, columns)} or {full}, "
-                    f"got {shape}"
-                )
-        if key_mask is None:
-            return mask
-        key_mask = _as_mask("key_mask", key_mask, q)
-        if key_mask.dtype != np.bool_ or key_mask.shape != (batch, columns):
-            raise ValueError(
-                f"key_mask: expected bool of shape {(batch, columns)}, got {key_mask.dtype} of "
-                f"shape {key_mask.shape}"
-            )
-        key_mask = key_mask.reshape(batch, 1, 1, columns)
-        if mask is None:
-            return key_mask
-        blocked = False if mask.dtype == np.bool_ else -math.inf
-        return operations.where(key_mask, mask, blocked)
-
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""
         text = f"{self.embed_dim}, {self.num_heads}"
@@ -247,7 +316,41 @@ def _xavier(rows: int, columns: int) -> Parameter:
     return weight
 
 
-def _as_mask(name: str, mask: Any, like: Tensor) -> Tensor:
+def join_masks(mask: Any, key_mask: Any, q: Tensor, k: Tensor) -> Tensor | None:
+    """One mask that broadcasts to (batch, heads, Tq, Tk), or None."""
+    batch, heads, rows = q.shape[:3]
+    columns = k.shape[2]
+    if mask is not None:
+        mask = as_mask("mask", mask, q)
+        shape: tuple[int, ...] = mask.shape
+        if len(shape) == 3:  # (batch, Tq, Tk): the same for all heads
+            mask = operations.expand_dims(mask, 1)
+        full = (batch, heads, rows, columns)
+        fits = 2 <= mask.ndim <= 4 and all(
+            n in (1, m) for n, m in zip(mask.shape[::-1], full[::-1], strict=False)
+        )
+        if not fits:
+            raise ValueError(
+                f"mask: expected shape {(rows, columns)}, {(batch, rows, columns)} or {full}, "
+                f"got {shape}"
+            )
+    if key_mask is None:
+        return mask
+    key_mask = as_mask("key_mask", key_mask, q)
+    if key_mask.dtype != np.bool_ or key_mask.shape != (batch, columns):
+        raise ValueError(
+            f"key_mask: expected bool of shape {(batch, columns)}, got {key_mask.dtype} of "
+            f"shape {key_mask.shape}"
+        )
+    key_mask = key_mask.reshape(batch, 1, 1, columns)
+    if mask is None:
+        return key_mask
+    blocked = False if mask.dtype == np.bool_ else -math.inf
+    return operations.where(key_mask, mask, blocked)
+
+
+def as_mask(name: str, mask: Any, like: Tensor) -> Tensor:
+    """A mask as a Tensor beside ``like``: boolean as it is, floating in the dtype of ``like``."""
     if not isinstance(mask, Tensor):
         mask = tensor(np.asarray(mask), device=like.device)
     if mask.dtype == np.bool_:

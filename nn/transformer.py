@@ -8,6 +8,7 @@ from typing import Any
 from ..tensor.tensor import Tensor
 from .activations import activation_module
 from .attention import MultiHeadAttention
+from .key_values import KeyValues
 from .layers import Dropout, LayerNorm, Linear, check_size
 from .module import Module
 
@@ -70,6 +71,8 @@ class TransformerBlock(Module):
         causal: no position sees a later one.
         cross: also attend to ``memory``, the output of an encoder.
         eps: of the layer norms.
+        attn: the attention of x to itself, in place of a :class:`MultiHeadAttention`; it is called
+            in the same way.
     """
 
     def __init__(
@@ -84,11 +87,14 @@ class TransformerBlock(Module):
         causal: bool = False,
         cross: bool = False,
         eps: float = 1e-5,
+        attn: Module | None = None,
     ):
         self.norm_first = norm_first
         self.causal = causal
         self.ln_1 = LayerNorm(dim, eps=eps, bias=bias)
-        self.attn = MultiHeadAttention(dim, heads, dropout=dropout, bias=bias)
+        self.attn: Module = (
+            MultiHeadAttention(dim, heads, dropout=dropout, bias=bias) if attn is None else attn
+        )
         self.cross_attn: MultiHeadAttention | None = None
         if cross:
             self.ln_cross = LayerNorm(dim, eps=eps, bias=bias)
@@ -112,6 +118,8 @@ class TransformerBlock(Module):
         key_mask: Any = None,
         memory_mask: Any = None,
         memory_key_mask: Any = None,
+        cache: KeyValues | None = None,
+        memory_cache: KeyValues | None = None,
     ) -> Tensor:
         """(batch, time, dim) -> (batch, time, dim).
 
@@ -122,6 +130,8 @@ class TransformerBlock(Module):
             key_mask: boolean (batch, time), True where x is not padding.
             memory_mask: as ``mask``, from x to memory.
             memory_key_mask: boolean (batch, other time), True where memory is not padding.
+            cache: of the positions read before x, for reading a text in parts; gets those of x.
+            memory_cache: takes what attention computes of memory, which is then not repeated.
 
         Raises:
             ValueError: ``memory`` is missing for a block with cross=True, or given without.
@@ -132,11 +142,14 @@ class TransformerBlock(Module):
             )
 
         def attend(h: Tensor) -> Tensor:
-            return self.dropout(self.attn(h, mask=mask, key_mask=key_mask, is_causal=self.causal))
+            y = self.attn(h, mask=mask, key_mask=key_mask, is_causal=self.causal, cache=cache)
+            return self.dropout(y)
 
         def attend_memory(h: Tensor) -> Tensor:
             assert self.cross_attn is not None
-            y = self.cross_attn(h, memory, mask=memory_mask, key_mask=memory_key_mask)
+            y = self.cross_attn(
+                h, memory, mask=memory_mask, key_mask=memory_key_mask, cache=memory_cache
+            )
             return self.dropout(y)
 
         parts: list[tuple[LayerNorm, Callable[[Tensor], Tensor]]]

@@ -17,18 +17,26 @@ from .data import (
     load_text,
 )
 from .given.other_names import OF_TRAIN
-from .optim import SGD, Adam, AdamW, Optimizer, param_groups
+from .optim import SGD, Adagrad, Adam, AdamW, Optimizer, param_groups
 from .optim.clip import clip_grad_norm, clip_grad_value
 from .parallel import DataParallel, WorkerError
 from .results.plot import plot_losses
 from .results.restore import load_model
 from .run.step import TrainingError
 from .run.trainer import Trainer
-from .schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
+from .schedule import (
+    CosineWarmup,
+    ExponentialDecay,
+    InverseSqrt,
+    LinearWarmup,
+    Schedule,
+    StepDecay,
+)
 from .tasks import TASKS, Score, Task
 from .tasks.writing import sample_text, stream_text
 
 __all__ = [
+    "Adagrad",
     "Adam",
     "AdamW",
     "CharTokenizer",
@@ -40,6 +48,7 @@ __all__ = [
     "DataError",
     "DataParallel",
     "ExponentialDecay",
+    "InverseSqrt",
     "LinearWarmup",
     "Optimizer",
     "SGD",

@@ -165,3 +165,26 @@ class ExponentialDecay(Schedule):
     def after(self, step: int) -> float:
         """See :class:`Schedule`."""
         return max(self.min_lr, self.max_lr * self.gamma**step)
+
+
+@dataclass(frozen=True)
+class InverseSqrt(Schedule):
+    """Down with the square root of the step: Vaswani et al., 2017.
+
+    With n = step + 1 and w = warmup + 1 it is ``max_lr min(n / w, sqrt(w / n))``. That is the
+    paper's ``d^-0.5 min(n^-0.5, n w^-1.5)``, for a model of width d, with ``max_lr = (d w)^-0.5``.
+    How long a run is to be need not be known.
+
+    Args:
+        max_lr: the peak.
+        warmup: steps of the rise; the more of them, the slower is the fall.
+        min_lr: never below this.
+    """
+
+    warmup: int = 0
+    min_lr: float = 0.0
+
+    def after(self, step: int) -> float:
+        """See :class:`Schedule`."""
+        peak = self.warmup + 1
+        return max(self.min_lr, self.max_lr * math.sqrt(peak / (peak + step)))

@@ -138,7 +138,7 @@ def test_gpt_drops_the_output_of_each_part() -> None:
     model: Any = models.build("gpt", **TINY["gpt"])
     embedded = values_of(model.wpe(model.wte(IDS)))
     for block in model.h:
-        block.mlp.dropout = block.attn.dropout = DropAll()
+        block.mlp.dropout = block.dropout = DropAll()
         nn.init.ones_(block.attn.c_proj.bias)
     want = values_of(model.lm_head(model.ln_f(tt.tensor(embedded))))
     np.testing.assert_allclose(values_of(model(IDS)), want, atol=1e-6)
@@ -289,7 +289,7 @@ def test_gpt_has_gpt2_names_a_tied_head_and_counts_it_once() -> None:
     plain = models.build("gpt", **TINY["gpt"], bias=False)
     assert plain.num_parameters() == v * c + t * c + 2 * (12 * c * c + 2 * c) + c
     assert not [n for n in plain.state_dict() if n.endswith("bias")]
-    assert "(0-1): 2 x Block(" in repr(model)
+    assert "(0-1): 2 x TransformerBlock(" in repr(model)
     assert "(lm_head): Linear(4, 5, bias=False)  # weight = wte.weight" in repr(model)
 
 

@@ -16,6 +16,7 @@ from tinytensor.train import (
     SGD,
     CosineWarmup,
     ExponentialDecay,
+    InverseSqrt,
     LinearWarmup,
     Schedule,
     StepDecay,
@@ -58,12 +59,25 @@ def test_bad_numbers_are_named(args: tuple[float, float, int, int], name: str) -
         (ExponentialDecay(1.0, 0.5, 0.2, warmup=1), [0.5, 1.0, 0.5, 0.25, 0.2, 0.2]),
         (ExponentialDecay(2.0, 0.25 ** (1 / 5)), [2 * 0.25 ** (k / 5) for k in range(6)]),
         (ExponentialDecay(0.0, 1.0), [0.0] * 6),
+        (InverseSqrt(2.0), [2.0, 2.0**0.5, 2 / 3**0.5, 1.0, 2 / 5**0.5, 2 / 6**0.5]),
+        (InverseSqrt(1.0, 1), [0.5, 1.0, (2 / 3) ** 0.5, 0.5**0.5, 0.4**0.5, (1 / 3) ** 0.5]),
+        (InverseSqrt(1.0, 1, 0.7), [0.5, 1.0, (2 / 3) ** 0.5, 0.5**0.5, 0.7, 0.7]),
     ],
     ids=repr,
 )
 def test_values_by_hand(schedule: Schedule, expected: list[float]) -> None:
     assert [schedule(step) for step in range(6)] == pytest.approx(expected, rel=1e-12)
     assert schedule(10**6) == pytest.approx(schedule(10**6 + 1)), "and it ends somewhere"
+
+
+@pytest.mark.parametrize(("width", "warmup"), [(512, 4000), (64, 1)])
+def test_inverse_sqrt_is_the_rate_of_the_paper(width: int, warmup: int) -> None:
+    """Vaswani et al., 2017, equation 3, whose steps count from 1."""
+    schedule = InverseSqrt((width * warmup) ** -0.5, warmup - 1)
+    for step in (1, 2, warmup - 1, warmup, warmup + 1, 100_000):
+        if step:
+            paper = width**-0.5 * min(step**-0.5, step * warmup**-1.5)
+            assert schedule(step - 1) == pytest.approx(paper, rel=1e-12)
 
 
 def test_numbers_may_be_numpys_and_rates_are_floats() -> None:
@@ -74,6 +88,7 @@ def test_numbers_may_be_numpys_and_rates_are_floats() -> None:
         (StepDecay(one, two, half, np.float16(0.25), two), StepDecay(1.0, 2, 0.5, 0.25, 2)),
         (ExponentialDecay(one, half, half, two), ExponentialDecay(1.0, 0.5, 0.5, 2)),
         (LinearWarmup(one, two), LinearWarmup(1.0, 2)),
+        (InverseSqrt(one, two, half), InverseSqrt(1.0, 2, 0.5)),
     ):
         assert schedule == plain and repr(schedule) == repr(plain)
         for step in (np.int64(0), np.int32(1), np.int64(5), 100):

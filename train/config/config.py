@@ -13,7 +13,14 @@ from typing import Any
 from ...hints.finding import hint
 from ...models import MODELS
 from ..given.values import shown
-from ..schedule import CosineWarmup, ExponentialDecay, LinearWarmup, Schedule, StepDecay
+from ..schedule import (
+    CosineWarmup,
+    ExponentialDecay,
+    InverseSqrt,
+    LinearWarmup,
+    Schedule,
+    StepDecay,
+)
 from ..tasks import TASKS
 from .fields import SEEDS, ConfigError, check, kind_of, setting
 
@@ -47,12 +54,17 @@ class TrainConfig:
     model: str = setting(None, f"{', '.join(MODELS)} (default: the first that knows the task)")
 
     n_layer: int | None = setting(
-        None, "Layers (default: gpt 4, rnn, gru and lstm 2)", 1, high=10_000,
+        None, "Layers (default: gpt 4, the others 2)", 1, high=10_000,
         why="more are too slow even to build",
     )  # fmt: skip
-    n_head: int | None = setting(None, "Attention heads of a gpt (default: 4)", 1)
+    n_head: int | None = setting(None, "Attention heads of a gpt or transformer (default: 4)", 1)
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
-    n_hidden: int | None = setting(None, "State of an rnn, gru or lstm (default: 480, 280, 240)", 1)
+    n_hidden: int | None = setting(
+        None,
+        "State of an rnn, gru or lstm (default: 480, 280, 240), inner width of a transformer's "
+        "layers (default: 4 n_embd)",
+        1,
+    )
     block_size: int | None = setting(
         64, "Symbols in a training block of a text, a gpt's longest context (default: 64)", 1
     )
@@ -61,7 +73,36 @@ class TrainConfig:
         below=1.0, why="at 1 nothing is left to learn from",
     )  # fmt: skip
     bias: bool | None = setting(None, "Biases in a gpt's layers (default: no-bias)")
-    tie_weights: bool | None = setting(None, "Share the embedding of an rnn, gru or lstm with its head")
+    tie_weights: bool | None = setting(
+        None, "Share the embedding of an rnn, gru or lstm with its head"
+    )
+    label_smoothing: float | None = setting(
+        None,
+        "Share of each target that a translator's training spreads evenly (default: 0.0, "
+        "transformer 0.1)",
+        0.0,
+        below=1.0,
+    )
+    norm_first: bool | None = setting(
+        None, "Layer norms of a transformer before its parts (default: after them)"
+    )
+    positions: str | None = setting(
+        None, "Of a transformer: sinusoidal, learned or none (default: sinusoidal)"
+    )
+    mode: str | None = setting(None, "What a word2vec learns from: skipgram (pairs of words), cbow")
+
+    window: int | None = setting(
+        None, "Words to both sides that word vectors are learnt from", 1, high=1000,
+        why="a batch takes memory for each",
+    )  # fmt: skip
+    negatives: int | None = setting(
+        None, "Random words beside each right one", 1, high=1000,
+        why="a batch takes memory for each",
+    )  # fmt: skip
+    min_count: int | None = setting(None, "How often a word occurs, at least, to have a vector", 1)
+    subsample: float | None = setting(
+        None, "Share of the text from which on a word is left out at times; 0 never", 0.0, high=1.0
+    )
 
     steps: int = setting(3000, "Training steps", 1)
     batch_size: int = setting(12, "Blocks in a batch", 1)
@@ -70,13 +111,15 @@ class TrainConfig:
     )
     oversubscribe: bool = setting(False, "Allow more workers than cores, or than blocks in a batch")
     accumulate: int = setting(1, "Batches whose gradients are averaged for one step", 1)
-    optimizer: str = setting("adamw", "adamw or sgd")
+    optimizer: str = setting("adamw", "adamw, adagrad or sgd")
     lr: float = setting(1e-3, "Learning rate at its peak", 0.0)
     min_lr: float | None = setting(
-        None, "Learning rate at the end (default: lr / 10; with schedule step 0)", 0.0
+        None, "Learning rate at the end (default: lr / 10; with schedule step or inverse_sqrt 0)", 0.0
     )
     warmup: int = setting(100, "Steps in which the learning rate rises", 0)
-    schedule: str = setting("cosine", "Then: cosine, exponential, step (sudden falls), constant")
+    schedule: str = setting(
+        "cosine", "Then: cosine, exponential, step (sudden falls), inverse_sqrt, constant"
+    )
     lr_step: int = setting(1000, "Steps between two falls of schedule step", 1)
     lr_gamma: float = setting(0.1, "Factor of each fall of schedule step", above=0.0, high=1.0)
     beta1: float = setting(
@@ -173,6 +216,8 @@ class TrainConfig:
         if self.schedule == "step":
             floor = self.min_lr or 0.0
             return StepDecay(self.lr, self.lr_step, self.lr_gamma, floor, self.warmup)
+        if self.schedule == "inverse_sqrt":
+            return InverseSqrt(self.lr, self.warmup, self.min_lr or 0.0)
         if self.schedule == "exponential":
             fall = max(1, self.steps - self.warmup)
             gamma = (end / self.lr) ** (1 / fall) if self.lr else 1.0
@@ -215,10 +260,11 @@ def usual_task(model: str) -> str:
 #: fields that belong to the model: a resumed run can't change them
 MODEL_FIELDS = (
     "n_layer", "n_head", "n_embd", "n_hidden", "block_size", "dropout", "bias", "tie_weights",
+    "label_smoothing", "norm_first", "positions", "mode",
 )  # fmt: skip
 
 #: fields that only some tasks read: those that have them in ``reads``
-TASK_FIELDS = ("data",)
+TASK_FIELDS = ("data", "window", "negatives", "min_count", "subsample")
 
 def value_type(name: str) -> tuple[type, bool]:
     """See :func:`kind_of`, of a field by its name."""

@@ -33,7 +33,7 @@ from tinytensor.train.config.toml_file import load_toml
         ({"beta1": 1.0}, "beta1: expected at least 0.0 and below 1.0, got 1.0"),
         ({"beta2": 1.0}, "beta2: expected at least 0.0 and below 1.0, got 1.0"),
         ({"lr_gamma": 0.0}, "lr_gamma: expected above 0.0 and at most 1.0, got 0.0"),
-        ({"schedule": "linear"}, "schedule: expected one of cosine, exponential, step, constant"),
+        ({"schedule": "linear"}, "schedule: expected one of cosine, exponential, step, inverse"),
         ({"schedule": "exponential", "min_lr": 0.0}, "min_lr: expected above 0.0 with schedule"),
         ({"n_embd": 9, "n_head": 2}, "n_embd: expected a multiple of n_head = 2, got 9"),
         ({"n_embd": 9}, "n_embd: expected a multiple of n_head = 4, got 9"),
@@ -123,6 +123,8 @@ def test_schedules_of_a_run() -> None:
     assert found["cosine"] == pytest.approx([half_way, 0.55, found["cosine"][2], 0.1, 0.1])
     assert found["exponential"] == pytest.approx([10**-0.4, 10**-0.5, 10**-0.8, 0.1, 0.1])
     assert found["step"] == pytest.approx([0.1, 0.1, 0.01, 0.01, 0.01])
+    roots = [math.sqrt(5 / n) for n in (9, 10, 13, 15, 16)]
+    assert found["inverse_sqrt"] == pytest.approx(roots)
     assert found["constant"] == [1.0] * 5
     floor = TrainConfig(schedule="step", min_lr=0.05, lr_gamma=0.5, **settings).make_schedule()
     assert [floor(step) for step in (8, 12, 100)] == [0.5, 0.25, 0.05]
