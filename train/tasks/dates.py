@@ -82,7 +82,7 @@ class Dates(Pairs):
 
     name = "dates"
     about = "dates as people write them, to ISO 8601"
-    models = ("bahdanau", "transformer")
+    models = ("transformer", "bahdanau")
     recipes = {
         "bahdanau": {
             "n_embd": 64, "steps": 400, "batch_size": 64, "lr": 3e-3, "warmup": 50,
