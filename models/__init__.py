@@ -12,12 +12,13 @@ from .bahdanau import Bahdanau, BahdanauConfig
 from .base import LanguageModel, Model, ModelConfig, TextConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
-from .recurrent import LSTMLM, RNNLM, LSTMConfig, RNNConfig
+from .recurrent import GRULM, LSTMLM, RNNLM, GRUConfig, LSTMConfig, RNNConfig
 from .transformer import Transformer, TransformerConfig
 
 #: name -> (model class, config class)
 MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "gpt": (GPT, GPTConfig),
+    "gru": (GRULM, GRUConfig),
     "lstm": (LSTMLM, LSTMConfig),
     "rnn": (RNNLM, RNNConfig),
     "bahdanau": (Bahdanau, BahdanauConfig),
@@ -47,6 +48,8 @@ __all__ = [
     "BahdanauConfig",
     "GPT",
     "GPTConfig",
+    "GRUConfig",
+    "GRULM",
     "LSTMConfig",
     "LSTMLM",
     "LanguageModel",
@@ -67,6 +70,7 @@ __all__ = [
 
 #: names of other libraries -> what they are called here
 OF_MODELS = {
+    "GRU": "GRULM, or tt.nn.GRU for the layer",
     "LSTM": "LSTMLM, or tt.nn.LSTM for the layer",
     "RNN": "RNNLM, or tt.nn.RNN for the layer",
     "GPT2": "GPT",

@@ -1,4 +1,4 @@
-"""Recurrent language models: embedding, RNN or LSTM, head.
+"""Recurrent language models: embedding, RNN, GRU or LSTM, head.
 
 Unlike a GPT they carry a state of fixed size, so they read texts of any length and generate at
 the same cost per symbol for ever. ``block_size`` is only the length of a training block.
@@ -13,14 +13,14 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from .. import no_grad, zeros
-from ..nn import LSTM, RNN, Dropout, Embedding, Linear, init
+from ..nn import GRU, LSTM, RNN, Dropout, Embedding, Linear, init
 from ..tensor.tensor import Tensor
 from .base import LanguageModel, Shapes, TextConfig
 
 
 @dataclass(frozen=True)
 class RecurrentConfig(TextConfig):
-    """What RNNConfig and LSTMConfig share.
+    """What RNNConfig, GRUConfig and LSTMConfig share.
 
     Attributes:
         n_layer: number of recurrent layers.
@@ -85,6 +85,14 @@ class RNNConfig(RecurrentConfig):
 
 
 @dataclass(frozen=True)
+class GRUConfig(RecurrentConfig):
+    """The numbers that make a GRULM: those of :class:`RecurrentConfig`."""
+
+    n_hidden: int = 280  # as many parameters as the default GPT
+    gates: ClassVar[int] = GRU.gates
+
+
+@dataclass(frozen=True)
 class LSTMConfig(RecurrentConfig):
     """The numbers that make an LSTMLM: those of :class:`RecurrentConfig` and its forget bias.
 
@@ -106,7 +114,7 @@ def _write(param: Tensor, values: np.ndarray) -> None:
         param.copy_(values)
 
 
-def start_orthogonal(rnn: RNN | LSTM) -> None:
+def start_orthogonal(rnn: RNN | GRU | LSTM) -> None:
     """Give the weights of the states orthogonal blocks, one for each gate: signals stay alive over
     many steps."""
     shape = (rnn.hidden_size, rnn.hidden_size)
@@ -117,20 +125,23 @@ def start_orthogonal(rnn: RNN | LSTM) -> None:
 
 
 class RecurrentLM(LanguageModel[R]):
-    """What RNNLM and LSTMLM share. The state is the recurrent layer's own.
+    """What RNNLM, GRULM and LSTMLM share. The state is the recurrent layer's own.
 
     Starting values: embedding N(0, 1) (N(0, 1/n_embd) if tied), head and input weights as PyTorch,
     recurrent weights orthogonal, which keeps signals alive over many steps.
 
     Attributes:
+        cell: the class of the recurrent layers.
         wte: symbol embedding (vocab_size, n_embd).
         rnn: the recurrent layers, batch first.
     """
 
-    rnn: RNN | LSTM
+    cell: ClassVar[type[RNN | GRU | LSTM]]
 
-    def __init__(self, config: R, rnn: RNN | LSTM):
+    def __init__(self, config: R, **settings: Any):
         self.config = config
+        sizes = (config.n_embd, config.n_hidden, config.n_layer)
+        rnn = self.cell(*sizes, batch_first=True, dropout=config.dropout, **settings)
         self.wte = Embedding(config.vocab_size, config.n_embd)
         self.rnn = rnn
         self.dropout = Dropout(config.dropout)
@@ -159,17 +170,25 @@ class RNNLM(RecurrentLM[RNNConfig]):
 
     about = "a state that each symbol changes, and that writes text"
     paper = "Elman, 1990; Mikolov et al., 2010"
+    cell = RNN
 
     def __init__(self, config: RNNConfig):
-        rnn = RNN(
-            config.n_embd,
-            config.n_hidden,
-            config.n_layer,
-            nonlinearity=config.nonlinearity,
-            batch_first=True,
-            dropout=config.dropout,
-        )
-        super().__init__(config, rnn)
+        super().__init__(config, nonlinearity=config.nonlinearity)
+
+
+class GRULM(RecurrentLM[GRUConfig]):
+    """A language model on a GRU.
+
+    Args:
+        config: see :class:`GRUConfig`.
+    """
+
+    about = "an RNN with two gates: what to forget, and what to look at"
+    paper = "Cho et al., 2014"
+    cell = GRU
+
+    def __init__(self, config: GRUConfig):
+        super().__init__(config)
 
 
 class LSTMLM(RecurrentLM[LSTMConfig]):
@@ -181,18 +200,12 @@ class LSTMLM(RecurrentLM[LSTMConfig]):
 
     about = "an RNN whose gates keep what it is to remember"
     paper = "Hochreiter and Schmidhuber, 1997; Gers et al., 2000"
+    cell = LSTM
 
     def __init__(self, config: LSTMConfig):
-        rnn = LSTM(
-            config.n_embd,
-            config.n_hidden,
-            config.n_layer,
-            batch_first=True,
-            dropout=config.dropout,
-        )
-        super().__init__(config, rnn)
+        super().__init__(config)
         forget = slice(config.n_hidden, 2 * config.n_hidden)  # gates i, f, g, o
-        for name, param in rnn.named_parameters():
+        for name, param in self.rnn.named_parameters():
             if name.startswith("bias"):
                 values = param.detach().numpy().copy()
                 values[forget] = config.forget_bias if name.startswith("bias_ih") else 0.0

@@ -120,7 +120,7 @@ def test_parameters_stay_float32(make: Any) -> None:
     assert all(a.dtype == np.float32 for a in optimizer.state_dict()["arrays"].values())
 
 
-@pytest.mark.parametrize("name", ["gpt", "lstm", "rnn"])
+@pytest.mark.parametrize("name", ["gpt", "gru", "lstm", "rnn"])
 def test_no_layer_of_a_model_widens(name: str) -> None:
     size = {"n_layer": 2, "n_embd": 8, "block_size": 6, "vocab_size": 5}
     model: Any = models.build(name, **size, **({"n_head": 2} if name == "gpt" else {}))

@@ -38,7 +38,7 @@ from tinytensor.train.cli.info import checkpoint_facts
 from ..train.helpers import TEXT, config
 from .budget import budget
 
-MODELS = ("gpt", "lstm", "rnn")
+MODELS = ("gpt", "gru", "lstm", "rnn")
 #: of one file through all its readers: far more than a small one takes, far less than a hang
 SECONDS, BYTES = 5.0, 100_000_000
 

@@ -17,6 +17,7 @@ from tinytensor.train import optim
 SMALL = {"vocab_size": 11, "block_size": 8}
 SIZES = {
     "gpt": {"n_layer": 2, "n_head": 2, "n_embd": 16, "dropout": 0.1},
+    "gru": {},
     "lstm": {},
     "rnn": {},
 }

@@ -22,6 +22,7 @@ from ..nn.helpers import DropAll, check_gradients, randomize, values_of
 TINY: dict[str, dict[str, Any]] = {
     "gpt": {"vocab_size": 5, "block_size": 6, "n_layer": 2, "n_head": 2, "n_embd": 4},
     "rnn": {"vocab_size": 5, "block_size": 6, "n_layer": 2, "n_embd": 3, "n_hidden": 4},
+    "gru": {"vocab_size": 5, "block_size": 6, "n_layer": 2, "n_embd": 3, "n_hidden": 3},
     "lstm": {"vocab_size": 5, "block_size": 6, "n_layer": 2, "n_embd": 3, "n_hidden": 3},
 }
 IDS = np.array([[0, 3, 1, 4], [2, 2, 0, 1]])
@@ -69,6 +70,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("gpt", {"bias": False, "activation": "gelu"}),
     ("rnn", {}),
     ("rnn", {"nonlinearity": "relu", "n_embd": 4, "tie_weights": True}),
+    ("gru", {}),
+    ("gru", {"tie_weights": True}),
     ("lstm", {}),
     ("lstm", {"tie_weights": True}),
 ]
@@ -237,7 +240,7 @@ def test_special_fields_are_checked() -> None:
 
 def test_build_errors() -> None:
     with pytest.raises(ValueError, match=re.escape(f"expected one of {sorted(models.MODELS)}")):
-        models.build("gru", vocab_size=3)
+        models.build("bert", vocab_size=3)
     with pytest.raises(ValueError, match="n_head: RNNConfig has only .*'n_hidden'"):
         models.build("rnn", vocab_size=3, n_head=2)
     with pytest.raises(ValueError, match="vocab_size: required"):
@@ -335,7 +338,7 @@ def test_gpt_loads_nanogpt_and_gpt2_files(rng: np.random.Generator) -> None:
         other.load_state_dict(3)
 
 
-@pytest.mark.parametrize("kind", ["rnn", "lstm"])
+@pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
 def test_recurrent_models_read_any_length_and_start_orthogonal(kind: str) -> None:
     model: Any = models.build(kind, **TINY[kind])
     assert model([[0] * 50]).shape == (1, 50, 5)

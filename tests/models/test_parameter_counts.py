@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinytensor as tt
-from tinytensor.models import MODELS, GPTConfig, LSTMConfig, ModelConfig, RNNConfig
+from tinytensor.models import MODELS, GPTConfig, GRUConfig, LSTMConfig, ModelConfig, RNNConfig
 
 size = st.integers(1, 5)
 
@@ -46,7 +46,7 @@ def test_shapes_and_counts_are_those_of_the_model(drawn: tuple[str, ModelConfig]
     assert config.kept_per_symbol() * ids.size * 4 <= report.total - report.leaves
 
 
-@pytest.mark.parametrize("kind", [GPTConfig, LSTMConfig, RNNConfig])
+@pytest.mark.parametrize("kind", [GPTConfig, GRUConfig, LSTMConfig, RNNConfig])
 def test_a_model_that_could_never_be_built_is_counted_in_no_time(kind: Any) -> None:
     started = time.process_time()
     config = kind(vocab_size=2**31 - 1, n_layer=2**31 - 1)

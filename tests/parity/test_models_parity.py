@@ -51,9 +51,9 @@ def gpt_in_torch(w: dict[str, Any], ids: Any, config: models.GPTConfig) -> Any:
 
 
 def recurrent_in_torch(w: dict[str, Any], ids: Any, config: Any) -> Any:
-    """Embedding, PyTorch's own RNN or LSTM, head."""
-    kind = torch.nn.LSTM if isinstance(config, models.LSTMConfig) else torch.nn.RNN
-    options = {} if kind is torch.nn.LSTM else {"nonlinearity": config.nonlinearity}
+    """Embedding, PyTorch's own RNN, GRU or LSTM, head."""
+    kind = getattr(torch.nn, type(config).__name__.removesuffix("Config"))
+    options = {"nonlinearity": config.nonlinearity} if kind is torch.nn.RNN else {}
     net = kind(
         config.n_embd, config.n_hidden, config.n_layer, batch_first=True, dtype=torch.float64,
         **options,
@@ -69,6 +69,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("gpt", {"n_layer": 2, "n_head": 2, "n_embd": 8, "bias": False, "activation": "gelu"}),
     ("rnn", {"n_layer": 2, "n_embd": 5, "n_hidden": 6}),
     ("rnn", {"n_layer": 1, "n_embd": 5, "n_hidden": 6, "nonlinearity": "relu"}),
+    ("gru", {"n_layer": 2, "n_embd": 5, "n_hidden": 6}),
+    ("gru", {"n_layer": 1, "n_embd": 6, "n_hidden": 6, "tie_weights": True}),
     ("lstm", {"n_layer": 2, "n_embd": 5, "n_hidden": 6}),
     ("lstm", {"n_layer": 2, "n_embd": 6, "n_hidden": 6, "tie_weights": True}),
 ]

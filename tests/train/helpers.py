@@ -17,6 +17,7 @@ TEXT = "the quick brown fox jumps over the lazy dog.\n" * 20
 LEAVING = "finishing this step, then saving; Ctrl-C again leaves at once"
 SMALL: dict[str, dict[str, Any]] = {
     "gpt": {"n_layer": 1, "n_head": 2, "n_embd": 8},
+    "gru": {"n_layer": 2, "n_embd": 6, "n_hidden": 7},
     "lstm": {"n_layer": 2, "n_embd": 6, "n_hidden": 7},
     "rnn": {"n_layer": 2, "n_embd": 6, "n_hidden": 7},
 }

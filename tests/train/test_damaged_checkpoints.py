@@ -193,7 +193,7 @@ WRONG: dict[str, tuple[Callable[[Checkpoint], Any], str]] = {
     "steps": (put("config", "steps", "9"), "steps: expected an integer, got '9'"),
     "lr": (put("config", "lr", float("inf")), "lr: expected a finite number"),
     "other model": (put("config", "model", "rnn"), "does not fit together"),
-    "unknown model": (put("model", "name", ["gpt"]), r"model: expected one of gpt, lstm, rnn"),
+    "unknown model": (put("model", "name", ["gpt"]), r"model: expected one of gpt, gru, lstm, rnn"),
     "no config": (put("model", "config", None), "model: expected a config, got nothing"),
     "settings": (put("config", "x" * 9000), "config: expected settings, got a string"),
     "step": (put("step", -1), "step: expected a count, got -1"),
@@ -246,7 +246,7 @@ def test_every_value_is_looked_at_before_it_is_used(
         assert str(path) in str(caught.value) and len(str(caught.value)) < 800
 
 
-@pytest.mark.parametrize("model", ["lstm", "rnn"])
+@pytest.mark.parametrize("model", ["gru", "lstm", "rnn"])
 @pytest.mark.parametrize(
     ("field", "value", "match"),
     [

@@ -24,7 +24,7 @@ LARGEST_DRAWING = 200_000_000
 
 
 def draw(
-    model: Annotated[str, typer.Argument(help="gpt, lstm or rnn")],
+    model: Annotated[str, typer.Argument(help="gpt, rnn, gru or lstm")],
     out: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
@@ -41,7 +41,7 @@ def draw(
     n_layer: Annotated[int, typer.Option(help="Layers", min=1, max=LAYERS)] = 2,
     n_head: Annotated[int, typer.Option(help="Heads of a gpt", min=1, max=LARGEST)] = 2,
     n_embd: Annotated[int, typer.Option(help="Width", min=1, max=LARGEST)] = 16,
-    n_hidden: Annotated[int, typer.Option(help="State of an lstm or rnn", min=1, max=LARGEST)] = 16,
+    n_hidden: Annotated[int, typer.Option(help="State of an rnn, gru or lstm", min=1, max=LARGEST)] = 16,
     block_size: Annotated[int, typer.Option(help="Symbols in a block", min=1, max=LARGEST)] = 8,
     vocab_size: Annotated[int, typer.Option(help="Symbols there are", min=1, max=LARGEST)] = 65,
     batch_size: Annotated[int, typer.Option(help="Blocks", min=1, max=LARGEST)] = 2,

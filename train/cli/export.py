@@ -24,7 +24,7 @@ def export(
     format: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
-            help="nanogpt or hf of a gpt, torch of an lstm or rnn (default: nanogpt, torch)",
+            help="nanogpt or hf of a gpt, torch of an rnn, gru or lstm (default: nanogpt, torch)",
             show_default=False,
         ),
     ] = None,

@@ -61,8 +61,8 @@ class TrainConfig:
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
     n_hidden: int | None = setting(
         None,
-        "State of an lstm or rnn (default: 240, 480), inner width of a transformer's layers "
-        "(default: 4 n_embd)",
+        "State of an rnn, gru or lstm (default: 480, 280, 240) or bahdanau (128), inner width of a "
+        "transformer's layers (4 n_embd)",
         1,
     )
     block_size: int | None = setting(
@@ -73,7 +73,7 @@ class TrainConfig:
         below=1.0, why="at 1 nothing is left to learn from",
     )  # fmt: skip
     bias: bool | None = setting(None, "Biases in a gpt's layers (default: no-bias)")
-    tie_weights: bool | None = setting(None, "Share an lstm's or rnn's embedding with its head")
+    tie_weights: bool | None = setting(None, "Share the embedding of an rnn, gru or lstm with its head")
     label_smoothing: float | None = setting(
         None,
         "Share of each target that a translator's training spreads evenly (default: 0.0, "

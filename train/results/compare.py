@@ -26,7 +26,7 @@ class Run:
     """What a checkpoint, and the log beside it, say of a run.
 
     Attributes:
-        name: to show. model: "gpt", "lstm" or "rnn". parameters: how many numbers it has.
+        name: to show. model: "gpt", "rnn", .... parameters: how many numbers it has.
         step: how many are done, of ``steps``.
         settings: by name, those of the run and of its model.
         train: loss of each step. val: (validations, 2), step and loss.

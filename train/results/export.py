@@ -67,7 +67,7 @@ def export(
     Args:
         path: the checkpoint, or the folder of its run.
         format: "nanogpt" (of a GPT; the default there), "hf" (of a GPT, for Hugging Face's
-            transformers) or "torch" (of an LSTM or RNN, for ``torch.nn``; the default there).
+            transformers) or "torch" (of an RNN, GRU or LSTM, for ``torch.nn``; the default there).
         out: a folder, made if need be; None takes one beside the checkpoint, named as the format.
         overwrite: whether files that are there are replaced.
 
@@ -185,5 +185,5 @@ def _hf_config(model: LanguageModel[Any], tokenizer: CharTokenizer) -> dict[str,
 FORMATS = {
     "nanogpt": Format(("gpt",), "nanoGPT", _nanogpt_weights, _own_config, NANOGPT),
     "hf": Format(("gpt",), "Hugging Face's transformers", _hf_weights, _hf_config, HF),
-    "torch": Format(("lstm", "rnn"), "torch.nn", _tied, _own_config, TORCH),
+    "torch": Format(("gru", "lstm", "rnn"), "torch.nn", _tied, _own_config, TORCH),
 }

@@ -26,7 +26,7 @@ class TextTask(Task):
 
     name = "text"
     about = "the next character of a text, yours or that of Python's help topics"
-    models = ("gpt", "lstm", "rnn")
+    models = ("gpt", "gru", "lstm", "rnn")
     reads: ClassVar[tuple[str, ...]] = ("data",)
     usual_sizes: ClassVar[Mapping[str, Any]] = {"vocab_size": 99}
     shown = "a sample"

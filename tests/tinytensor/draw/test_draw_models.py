@@ -289,7 +289,7 @@ def test_merged_results_show_no_numbers_but_the_last_ones_are_right() -> None:
     assert len(boxes) == 2, "the input and the result"
 
 
-@pytest.mark.parametrize("name", ["gpt", "lstm", "rnn"])
+@pytest.mark.parametrize("name", ["gpt", "gru", "lstm", "rnn"])
 def test_every_model_can_be_drawn_at_every_depth(name: str) -> None:
     model = models.build(name, vocab_size=11, block_size=8)
     ids = np.arange(8).reshape(2, 4)

@@ -363,7 +363,7 @@ def test_values_are_off_for_models_and_on_for_expressions() -> None:
     assert graph.find("2.0").text == "2.0", "a number of the formula stays"
 
 
-@pytest.mark.parametrize("name", ["gpt", "lstm", "rnn"])
+@pytest.mark.parametrize("name", ["gpt", "gru", "lstm", "rnn"])
 def test_numbers_in_a_model_add_up_too(name: str) -> None:
     own = {"n_head": 2} if name == "gpt" else {"n_hidden": 4}
     model = models.build(name, vocab_size=3, block_size=2, n_layer=1, n_embd=4, **own)

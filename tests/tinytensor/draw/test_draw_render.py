@@ -94,7 +94,7 @@ def points_of(path: str) -> np.ndarray:
 
 @with_renderers
 @pytest.mark.parametrize("depth", [None, 1, 2, 3])
-@pytest.mark.parametrize("name", ["gpt", "lstm", "rnn"])
+@pytest.mark.parametrize("name", ["gpt", "gru", "lstm", "rnn"])
 def test_no_arrow_runs_through_the_title_of_a_frame(
     use: None, name: str, depth: int | None
 ) -> None:

@@ -44,7 +44,7 @@ from tinytensor.train.config.toml_file import load_toml
         ({"lr": np.ones(2)}, r"lr: expected a number, got ndarray of shape \(2,\)"),
         ({"lr": np.bool_(True)}, "lr: expected a number, got np.True_"),
         ({"steps": np.float32(3)}, "steps: expected an integer, got np.float32"),
-        ({"model": "cnn"}, "model: expected one of gpt, lstm, rnn, got 'cnn'"),
+        ({"model": "cnn"}, "model: expected one of gpt, gru, lstm, rnn, got 'cnn'"),
         ({"device": "tpu"}, "device: expected one of cpu, cuda"),
         ({"workers": 0}, "workers: expected at least 1, got 0"),
         ({"workers": 2, "device": "cuda"}, "workers: expected 1 with device cuda, got 2"),

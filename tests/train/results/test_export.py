@@ -34,6 +34,7 @@ FILES = ["config.json", "load.py", "model.safetensors", "vocabulary.json"]
 #: model -> settings
 MODELS: dict[str, dict[str, Any]] = {
     "gpt": {"n_layer": 2, "n_head": 2, "n_embd": 8},
+    "gru": {"n_layer": 2, "n_embd": 6, "n_hidden": 7},
     "lstm": {"n_layer": 2, "n_embd": 6, "n_hidden": 7},
     "rnn": {"n_layer": 1, "n_embd": 6, "n_hidden": 7, "dropout": 0.2},
 }
@@ -149,6 +150,8 @@ def test_hugging_face(bias: bool, activation: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
+        ("gru", {}),
+        ("gru", {"n_embd": 7, "tie_weights": True}),
         ("lstm", {}),
         ("lstm", {"n_embd": 7, "tie_weights": True}),
         ("rnn", {}),

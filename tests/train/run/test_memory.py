@@ -132,7 +132,7 @@ def test_a_limit_of_the_process_counts() -> None:
 
 
 def test_the_default_run_fits() -> None:
-    for model in ("gpt", "lstm", "rnn"):
+    for model in ("gpt", "gru", "lstm", "rnn"):
         memory.check_run(TrainConfig(model=model), {"vocab_size": 100}, 64)
 
 
