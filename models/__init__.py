@@ -10,17 +10,23 @@ from typing import TYPE_CHECKING, Any
 from ..hints import finding as hints
 from .bahdanau import Bahdanau, BahdanauConfig
 from .base import LanguageModel, Model, ModelConfig, TextConfig
+from .classifier import Classifier
+from .cnn import CNN, CNNConfig, ImageCNN, ImageCNNConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
 from .recurrent import GRULM, LSTMLM, RNNLM, GRUConfig, LSTMConfig, RNNConfig
 from .transformer import Transformer, TransformerConfig
+from .word2vec import Word2Vec, Word2VecConfig
 
 #: name -> (model class, config class)
 MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "gpt": (GPT, GPTConfig),
-    "gru": (GRULM, GRUConfig),
-    "lstm": (LSTMLM, LSTMConfig),
     "rnn": (RNNLM, RNNConfig),
+    "lstm": (LSTMLM, LSTMConfig),
+    "gru": (GRULM, GRUConfig),
+    "cnn": (CNN, CNNConfig),
+    "image_cnn": (ImageCNN, ImageCNNConfig),
+    "word2vec": (Word2Vec, Word2VecConfig),
     "bahdanau": (Bahdanau, BahdanauConfig),
     "transformer": (Transformer, TransformerConfig),
 }
@@ -46,10 +52,15 @@ def build(name: str, **config: Any) -> Any:
 __all__ = [
     "Bahdanau",
     "BahdanauConfig",
+    "CNN",
+    "CNNConfig",
+    "Classifier",
     "GPT",
     "GPTConfig",
     "GRUConfig",
     "GRULM",
+    "ImageCNN",
+    "ImageCNNConfig",
     "LSTMConfig",
     "LSTMLM",
     "LanguageModel",
@@ -61,6 +72,8 @@ __all__ = [
     "TextConfig",
     "Transformer",
     "TransformerConfig",
+    "Word2Vec",
+    "Word2VecConfig",
     "build",
     "generate",
     "probabilities",

@@ -107,6 +107,7 @@ from .resizing import Upsample
 from .state import LoadResult
 from .transformer import FeedForward, TransformerBlock
 from .weights import load_weights, save_weights
+from .windowed_attention import WindowedAttention
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -196,6 +197,7 @@ __all__ = [
     "TransformerBlock",
     "TripletMarginLoss",
     "Upsample",
+    "WindowedAttention",
     "attention_weights",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",

@@ -321,7 +321,7 @@ def join_masks(mask: Any, key_mask: Any, q: Tensor, k: Tensor) -> Tensor | None:
     batch, heads, rows = q.shape[:3]
     columns = k.shape[2]
     if mask is not None:
-        mask = _as_mask("mask", mask, q)
+        mask = as_mask("mask", mask, q)
         shape: tuple[int, ...] = mask.shape
         if len(shape) == 3:  # (batch, Tq, Tk): the same for all heads
             mask = operations.expand_dims(mask, 1)
@@ -336,7 +336,7 @@ def join_masks(mask: Any, key_mask: Any, q: Tensor, k: Tensor) -> Tensor | None:
             )
     if key_mask is None:
         return mask
-    key_mask = _as_mask("key_mask", key_mask, q)
+    key_mask = as_mask("key_mask", key_mask, q)
     if key_mask.dtype != np.bool_ or key_mask.shape != (batch, columns):
         raise ValueError(
             f"key_mask: expected bool of shape {(batch, columns)}, got {key_mask.dtype} of "
@@ -349,7 +349,8 @@ def join_masks(mask: Any, key_mask: Any, q: Tensor, k: Tensor) -> Tensor | None:
     return operations.where(key_mask, mask, blocked)
 
 
-def _as_mask(name: str, mask: Any, like: Tensor) -> Tensor:
+def as_mask(name: str, mask: Any, like: Tensor) -> Tensor:
+    """A mask as a Tensor beside ``like``: boolean as it is, floating in the dtype of ``like``."""
     if not isinstance(mask, Tensor):
         mask = tensor(np.asarray(mask), device=like.device)
     if mask.dtype == np.bool_:

@@ -61,8 +61,8 @@ class TrainConfig:
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
     n_hidden: int | None = setting(
         None,
-        "State of an rnn, gru or lstm (default: 480, 280, 240) or bahdanau (128), inner width of a "
-        "transformer's layers (4 n_embd)",
+        "State of an rnn, gru, lstm or bahdanau (default: 480, 280, 240, 128), inner width of a "
+        "transformer's layers (default: 4 n_embd)",
         1,
     )
     block_size: int | None = setting(
@@ -73,7 +73,9 @@ class TrainConfig:
         below=1.0, why="at 1 nothing is left to learn from",
     )  # fmt: skip
     bias: bool | None = setting(None, "Biases in a gpt's layers (default: no-bias)")
-    tie_weights: bool | None = setting(None, "Share the embedding of an rnn, gru or lstm with its head")
+    tie_weights: bool | None = setting(
+        None, "Share the embedding of an rnn, gru or lstm with its head"
+    )
     label_smoothing: float | None = setting(
         None,
         "Share of each target that a translator's training spreads evenly (default: 0.0, "
@@ -87,6 +89,20 @@ class TrainConfig:
     positions: str | None = setting(
         None, "Of a transformer: sinusoidal, learned or none (default: sinusoidal)"
     )
+    mode: str | None = setting(None, "What a word2vec learns from: skipgram (pairs of words), cbow")
+
+    window: int | None = setting(
+        None, "Words to both sides that word vectors are learnt from", 1, high=1000,
+        why="a batch takes memory for each",
+    )  # fmt: skip
+    negatives: int | None = setting(
+        None, "Random words beside each right one", 1, high=1000,
+        why="a batch takes memory for each",
+    )  # fmt: skip
+    min_count: int | None = setting(None, "How often a word occurs, at least, to have a vector", 1)
+    subsample: float | None = setting(
+        None, "Share of the text from which on a word is left out at times; 0 never", 0.0, high=1.0
+    )
 
     steps: int = setting(3000, "Training steps", 1)
     batch_size: int = setting(12, "Blocks in a batch", 1)
@@ -95,7 +111,7 @@ class TrainConfig:
     )
     oversubscribe: bool = setting(False, "Allow more workers than cores, or than blocks in a batch")
     accumulate: int = setting(1, "Batches whose gradients are averaged for one step", 1)
-    optimizer: str = setting("adamw", "adamw or sgd")
+    optimizer: str = setting("adamw", "adamw, adagrad or sgd")
     lr: float = setting(1e-3, "Learning rate at its peak", 0.0)
     min_lr: float | None = setting(
         None, "Learning rate at the end (default: lr / 10; with schedule step or inverse_sqrt 0)", 0.0
@@ -244,11 +260,11 @@ def usual_task(model: str) -> str:
 #: fields that belong to the model: a resumed run can't change them
 MODEL_FIELDS = (
     "n_layer", "n_head", "n_embd", "n_hidden", "block_size", "dropout", "bias", "tie_weights",
-    "label_smoothing", "norm_first", "positions",
+    "label_smoothing", "norm_first", "positions", "mode",
 )  # fmt: skip
 
 #: fields that only some tasks read: those that have them in ``reads``
-TASK_FIELDS = ("data",)
+TASK_FIELDS = ("data", "window", "negatives", "min_count", "subsample")
 
 def value_type(name: str) -> tuple[type, bool]:
     """See :func:`kind_of`, of a field by its name."""

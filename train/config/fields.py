@@ -13,6 +13,7 @@ from typing import Any
 
 from ...models import MODELS
 from ...models.transformer import POSITIONS
+from ...models.word2vec import MODES
 from ..data import DataError
 from ..data.decoding import codec_name
 from ..given.paths import given_path
@@ -52,9 +53,10 @@ def setting(
 CHOICES = {
     "model": tuple(MODELS),
     "task": tuple(TASKS),
-    "optimizer": ("adamw", "sgd"),
+    "optimizer": ("adamw", "adagrad", "sgd"),
     "schedule": ("cosine", "exponential", "step", "inverse_sqrt", "constant"),
     "positions": tuple(POSITIONS),
+    "mode": MODES,
     "device": ("cpu", "cuda"),
 }
 #: the logs that a run can keep; the first is always there

@@ -33,7 +33,7 @@ def check_run(config: TrainConfig, sizes: Mapping[str, Any], length: int) -> Non
     if config.device != "cpu":  # the model is built here, and trained where there is other memory
         check_memory(model, 0, length, numbers=1)
         return
-    states = 2 if config.optimizer == "adamw" else int(config.beta1 > 0)
+    states = {"adamw": 2, "adagrad": 1}.get(config.optimizer, int(config.beta1 > 0))
     check_memory(model, config.batch_size, length, 2 + states)
 
 
@@ -44,7 +44,7 @@ def check_memory(model: ModelConfig, batch_size: int, length: int, numbers: int 
         model: the numbers of the model.
         batch_size: examples in a step. length: symbols in each.
         numbers: how many there are for each parameter: itself, its gradient, and what the
-            optimiser keeps: 2 for AdamW, 1 for SGD with momentum.
+            optimiser keeps: 2 for AdamW, 1 for Adagrad or SGD with momentum.
 
     Raises:
         ConfigError: with what is needed, what there is, and which settings to lower.

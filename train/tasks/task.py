@@ -31,6 +31,11 @@ class Settings(Protocol):
     encoding: str
     block_size: int | None
     seed: int
+    mode: str | None
+    window: int | None
+    negatives: int | None
+    min_count: int | None
+    subsample: float | None
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def test_accumulated_batches_give_the_gradient_of_one_large_batch() -> None:
     results = []
     for settings in ({"batch_size": 8}, {"batch_size": 4, "accumulate": 2}):
         run = Trainer(config(optimizer="sgd", clip=0.0, **settings), TEXT)
-        run.data.batch = lambda size: next(batches)  # type: ignore[method-assign]
+        run.task.batch = lambda size: next(batches)  # type: ignore[method-assign]
         loss = run.train_step()
         results.append((loss, run.model.state_dict()))
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-6)
