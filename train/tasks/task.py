@@ -143,7 +143,8 @@ class Task(ABC):
 
     @abstractmethod
     def batches(self, size: int) -> int:
-        """How many batches :meth:`blocks` gives of the whole validation part."""
+        """How many batches :meth:`blocks` gives of the whole validation part; none of them may be
+        empty, and then there are fewer."""
 
     @abstractmethod
     def blocks(self, size: int, limit: int | None = None) -> Iterator[Batch]:
