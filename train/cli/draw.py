@@ -43,9 +43,15 @@ def draw(
     n_layer: Annotated[int, typer.Option(help="Layers", min=1, max=LAYERS)] = 2,
     n_head: Annotated[int, typer.Option(help="Attention heads", min=1, max=LARGEST)] = 2,
     n_embd: Annotated[int, typer.Option(help="Width", min=1, max=LARGEST)] = 16,
-    n_hidden: Annotated[int, typer.Option(help="State of an rnn, gru or lstm", min=1, max=LARGEST)] = 16,
-    block_size: Annotated[int, typer.Option(help="Symbols in a block of a language model", min=1, max=LARGEST)] = 8,
-    vocab_size: Annotated[int, typer.Option(help="Symbols there are for a language model", min=1, max=LARGEST)] = 65,
+    n_hidden: Annotated[
+        int, typer.Option(help="State of an rnn, gru or lstm", min=1, max=LARGEST)
+    ] = 16,
+    block_size: Annotated[
+        int, typer.Option(help="Symbols in a block of a language model", min=1, max=LARGEST)
+    ] = 8,
+    vocab_size: Annotated[
+        int, typer.Option(help="Symbols there are for a language model", min=1, max=LARGEST)
+    ] = 65,
     batch_size: Annotated[int, typer.Option(help="Blocks", min=1, max=LARGEST)] = 2,
     dropout: Annotated[float, typer.Option(help="Dropout probability", min=0, max=1)] = 0.0,
     values: Annotated[bool, typer.Option(help="Show the numbers in small tensors")] = False,
