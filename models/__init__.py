@@ -8,17 +8,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..hints import finding as hints
+from .bahdanau import Bahdanau, BahdanauConfig
 from .base import LanguageModel, Model, ModelConfig, TextConfig
+from .classifier import Classifier
+from .cnn import CNN, CNNConfig, ImageCNN, ImageCNNConfig
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
 from .recurrent import GRULM, LSTMLM, RNNLM, GRUConfig, LSTMConfig, RNNConfig
+from .transformer import Transformer, TransformerConfig
+from .word2vec import Word2Vec, Word2VecConfig
 
 #: name -> (model class, config class)
 MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "gpt": (GPT, GPTConfig),
-    "gru": (GRULM, GRUConfig),
-    "lstm": (LSTMLM, LSTMConfig),
     "rnn": (RNNLM, RNNConfig),
+    "lstm": (LSTMLM, LSTMConfig),
+    "gru": (GRULM, GRUConfig),
+    "cnn": (CNN, CNNConfig),
+    "image_cnn": (ImageCNN, ImageCNNConfig),
+    "word2vec": (Word2Vec, Word2VecConfig),
+    "bahdanau": (Bahdanau, BahdanauConfig),
+    "transformer": (Transformer, TransformerConfig),
 }
 
 
@@ -40,10 +50,17 @@ def build(name: str, **config: Any) -> Any:
 
 
 __all__ = [
+    "Bahdanau",
+    "BahdanauConfig",
+    "CNN",
+    "CNNConfig",
+    "Classifier",
     "GPT",
     "GPTConfig",
     "GRUConfig",
     "GRULM",
+    "ImageCNN",
+    "ImageCNNConfig",
     "LSTMConfig",
     "LSTMLM",
     "LanguageModel",
@@ -53,6 +70,10 @@ __all__ = [
     "RNNConfig",
     "RNNLM",
     "TextConfig",
+    "Transformer",
+    "TransformerConfig",
+    "Word2Vec",
+    "Word2VecConfig",
     "build",
     "generate",
     "probabilities",
@@ -65,7 +86,6 @@ OF_MODELS = {
     "GRU": "GRULM, or tt.nn.GRU for the layer",
     "LSTM": "LSTMLM, or tt.nn.LSTM for the layer",
     "RNN": "RNNLM, or tt.nn.RNN for the layer",
-    "Transformer": "GPT",
     "GPT2": "GPT",
     "GPT2LMHeadModel": "GPT",
     "load": "tt.train.load_model(path)",

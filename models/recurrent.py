@@ -88,7 +88,7 @@ class RNNConfig(RecurrentConfig):
 class GRUConfig(RecurrentConfig):
     """The numbers that make a GRULM: those of :class:`RecurrentConfig`."""
 
-    n_hidden: int = 272  # as many parameters as the default GPT
+    n_hidden: int = 280  # as many parameters as the default GPT
     gates: ClassVar[int] = GRU.gates
 
 
@@ -112,6 +112,16 @@ R = TypeVar("R", bound=RecurrentConfig)
 def _write(param: Tensor, values: np.ndarray) -> None:
     with no_grad():
         param.copy_(values)
+
+
+def start_orthogonal(rnn: RNN | LSTM) -> None:
+    """Give the weights of the states orthogonal blocks, one for each gate: signals stay alive over
+    many steps."""
+    shape = (rnn.hidden_size, rnn.hidden_size)
+    for name, param in rnn.named_parameters():
+        if name.startswith("weight_hh"):
+            blocks = [init.orthogonal_(zeros(shape)).numpy() for _ in range(rnn.gates)]
+            _write(param, np.concatenate(blocks))
 
 
 class RecurrentLM(LanguageModel[R]):
@@ -139,11 +149,7 @@ class RecurrentLM(LanguageModel[R]):
         if config.tie_weights:
             init.normal_(self.wte.weight, std=1.0 / math.sqrt(config.n_embd))
             self.lm_head.weight = self.wte.weight
-        shape = (config.n_hidden, config.n_hidden)
-        for name, param in rnn.named_parameters():
-            if name.startswith("weight_hh"):
-                blocks = [init.orthogonal_(zeros(shape)).numpy() for _ in range(rnn.gates)]
-                _write(param, np.concatenate(blocks))
+        start_orthogonal(rnn)
 
     def hidden(self, ids: Tensor) -> Tensor:
         """ids (batch, time) -> the last layer's outputs (batch, time, n_hidden)."""

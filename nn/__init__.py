@@ -36,6 +36,7 @@ from .activations import (
     Tanhshrink,
     Threshold,
 )
+from .additive_attention import AdditiveAttention
 from .attention import MultiHeadAttention, attention_weights, merge_heads, split_heads
 from .containers import ModuleDict, ModuleList, Sequential
 from .convolution import (
@@ -115,6 +116,7 @@ __all__ = [
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
+    "AdditiveAttention",
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",

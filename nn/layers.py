@@ -119,12 +119,22 @@ class Embedding(Module):
         embedding_dim: length of a row.
         padding_idx: the id (negative counts from the end) of a row that starts as zeros and gets
             no gradient.
+        sparse: let the gradient be a :class:`tinytensor.RowGrad` of the rows that were read, so
+            that a training step takes no longer for a larger table. An optimiser then leaves the
+            other rows and their state as they are: no decay, no momentum.
 
     Attributes:
         weight: (num_embeddings, embedding_dim), from N(0, 1).
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None):
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        sparse: bool = False,
+    ):
+        self.sparse = sparse
         self.num_embeddings = check_size("num_embeddings", num_embeddings)
         self.embedding_dim = check_size("embedding_dim", embedding_dim)
         if padding_idx is not None:
@@ -151,12 +161,13 @@ class Embedding(Module):
             TypeError: ids are not integers.
         """
         ids = as_ids(ids, self.weight)
-        return operations.embedding(ids, self.weight, padding_idx=self.padding_idx)
+        return operations.embedding(ids, self.weight, self.padding_idx, self.sparse)
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
+        text += "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{text}, sparse=True" if self.sparse else text
 
 
 class LayerNorm(Module):

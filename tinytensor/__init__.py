@@ -76,6 +76,7 @@ from .tensor.creation import (
 )
 from .tensor.dlpack import from_dlpack
 from .tensor.ranges import arange, linspace, logspace
+from .tensor.row_grad import RowGrad
 from .tensor.tensor import Tensor, tensor
 
 __version__ = "0.1.0"
@@ -100,15 +101,14 @@ float32, float64, int64, bool_ = "float32", "float64", "int64", "bool"
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 
 __all__ = [
-    "Device", "Generator", "Sample", "Tensor", "arange", "checkpoint", "cuda", "custom_op",
-    "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like", "enable_grad",
-    "explain", "eye", "from_dlpack", "full", "full_like", "grad", "gradcheck", "gradgradcheck",
-    "hessian", "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp", "linspace",
-    "logspace", "manual_seed", "memory_report", "no_grad", "ones", "ones_like", "operations",
-    "ops", "profile",
-    "rand", "rand_like", "randint", "randn", "randn_like", "random", "randperm", "registry",
-    "set_default_device", "set_grad_enabled", "tensor", "value_and_grad", "vjp", "zeros",
-    "zeros_like",
+    "Device", "Generator", "RowGrad", "Sample", "Tensor", "arange", "checkpoint", "cuda",
+    "custom_op", "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like",
+    "enable_grad", "explain", "eye", "from_dlpack", "full", "full_like", "grad", "gradcheck",
+    "gradgradcheck", "hessian", "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp",
+    "linspace", "logspace", "manual_seed", "memory_report", "no_grad", "ones", "ones_like",
+    "operations", "ops", "profile", "rand", "rand_like", "randint", "randn", "randn_like",
+    "random", "randperm", "registry", "set_default_device", "set_grad_enabled", "tensor",
+    "value_and_grad", "vjp", "zeros", "zeros_like",
 ]  # fmt: skip
 __all__ += vars(operations)["__all__"]
 

@@ -56,6 +56,7 @@ from .tensor.dlpack import from_dlpack as from_dlpack
 from .tensor.ranges import arange as arange
 from .tensor.ranges import linspace as linspace
 from .tensor.ranges import logspace as logspace
+from .tensor.row_grad import RowGrad as RowGrad
 from .tensor.tensor import Tensor as Tensor
 from .tensor.tensor import tensor as tensor
 from . import models as models

@@ -17,7 +17,7 @@ from .data import (
     load_text,
 )
 from .given.other_names import OF_TRAIN
-from .optim import SGD, Adam, AdamW, Optimizer, param_groups
+from .optim import SGD, Adagrad, Adam, AdamW, Optimizer, param_groups
 from .optim.clip import clip_grad_norm, clip_grad_value
 from .parallel import DataParallel, WorkerError
 from .results.plot import plot_losses
@@ -36,6 +36,7 @@ from .tasks import TASKS, Score, Task
 from .tasks.writing import sample_text, stream_text
 
 __all__ = [
+    "Adagrad",
     "Adam",
     "AdamW",
     "CharTokenizer",

@@ -255,3 +255,19 @@ def test_a_module_moves_by_keyword_too() -> None:
         layer.to("cpu", non_blocking=True)
     with pytest.raises(TypeError, match="floating dtype.*got int64"):
         layer.to(dtype="int64")
+
+
+def test_a_sparse_embedding_differs_in_its_gradient_only(rng: np.random.Generator) -> None:
+    sparse = nn.Embedding(200, 3, padding_idx=2, sparse=True)
+    randomize(sparse, rng)
+    ids = np.array([[1, 3, 150], [1, 199, 1]])
+    check_gradients(lambda: sparse(ids), leaves(sparse), rng)
+    ids[0, 1] = 2
+    plain = nn.Embedding(200, 3, padding_idx=2).to("float64")
+    plain.load_state_dict(sparse.to("float64").state_dict())
+    for layer in (sparse, plain):
+        layer.weight.grad = None
+        (layer(ids) ** 2).sum().backward()
+    assert isinstance(sparse.weight.grad, tt.RowGrad)
+    np.testing.assert_array_equal(values_of(sparse.weight.grad), values_of(plain.weight.grad))
+    assert repr(sparse).startswith("Embedding(200, 3, padding_idx=2, sparse=True)")

@@ -10,6 +10,7 @@ import pytest
 import tinytensor as tt
 from tinytensor.train import (
     SGD,
+    Adagrad,
     Adam,
     AdamW,
     CosineWarmup,
@@ -31,6 +32,8 @@ KINDS: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "adam": (Adam, "Adam", {"lr": 0.01}),
     "adam, decay": (Adam, "Adam", {"lr": 0.01, "weight_decay": 0.1, "betas": (0.8, 0.95)}),
     "adamw": (AdamW, "AdamW", {"lr": 0.01}),
+    "adagrad": (Adagrad, "Adagrad", {"lr": 0.05}),
+    "adagrad, decay": (Adagrad, "Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1}),
     "adamw, decay": (AdamW, "AdamW", {"lr": 0.01, "weight_decay": 0.2, "eps": 1e-3}),
 }
 

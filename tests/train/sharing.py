@@ -151,3 +151,6 @@ class Toy(nn.Module):
             features = features + tt.tensor(last[..., None].astype(float)) * self.rare
         logits = features @ self.head.weight.T + self.head.bias.astype("float64")
         return logits, tt.cross_entropy(logits, tt.tensor(targets))
+
+    def loss(self, ids: Any, targets: Any) -> Any:
+        return self(ids, targets)[1]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays.device import BY_TYPE, device_of
 from ..arrays.dtypes import F16
+from ..arrays.rows import Rows
 from ..context.blocks import innermost
 from ..context.source_line import place, user_line
 from ..context.thread_state import ThreadState
@@ -133,5 +134,6 @@ def _count_bad(g: Any) -> int:
     if g is None:
         return 0
     array = getattr(g, "data", g) if hasattr(g, "requires_grad") else g
+    array = array.values if type(array) is Rows else array
     xp = device_of(array).xp
     return int(array.size - xp.count_nonzero(xp.isfinite(array)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import late
+from ..arrays.rows import Rows, dense
 from ..context.thread_state import local
 from .anomaly import check_finite, check_unchanged, is_watching
 from .grad_mode import OFF, recording_on
@@ -57,7 +58,9 @@ def run_backward(
     try:
         results = backward(outputs, cotangents, targets, retain_graph, create_graph)
         # copies: a sum hands the same array to both operands, and that of grad_outputs at that
-        copies = [None if r is None else r.copy() for r in results] if targets is not None else []
+        copies = []
+        if targets is not None:
+            copies = [None if r is None else dense(r.copy()) for r in results]
     finally:
         state.recording = outer
     constant = create_graph and any(r is not None and not r.tracked for r in results)
@@ -91,7 +94,9 @@ def backward(
     def add(key: Any, g: Any) -> None:
         """One more gradient for what has one already."""
         before = grads[key]
-        if create_graph or key not in owned or not before.ndim:
+        if type(g) is Rows:
+            before, g = g, before
+        if create_graph or type(before) is Rows or key not in owned or not before.ndim:
             total = before + g
             grads[key] = np.asarray(total) if isinstance(total, np.generic) else total
             owned.add(key)

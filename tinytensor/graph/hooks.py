@@ -13,11 +13,16 @@ from ..hints.finding import kind_of
 
 if TYPE_CHECKING:
     from ..operations import copy
-    from ..tensor.tensor import Tensor, make
+    from ..tensor.row_grad import RowGrad, as_grad
+    from ..tensor.tensor import Tensor
     from .node import Node
 else:
     late.needs(
-        __name__, copy="operations.copy", Tensor="tensor.tensor.Tensor", make="tensor.tensor.make"
+        __name__,
+        copy="operations.copy",
+        RowGrad="tensor.row_grad.RowGrad",
+        Tensor="tensor.tensor.Tensor",
+        as_grad="tensor.row_grad.as_grad",
     )
 
 #: key of the hook that :func:`retain_grad` puts after all others
@@ -103,7 +108,7 @@ def run_hooks(hooks: dict[Any, Callable[..., Any]] | None, g: Any, graph: bool) 
         return g
 
     def shown(part: Any) -> Any:
-        return copy(part) if graph else make(part.copy())
+        return copy(part) if graph else as_grad(part.copy())
 
     for hook in tuple(hooks.values()):
         if type(g) is list:
@@ -121,5 +126,5 @@ def run_hooks(hooks: dict[Any, Callable[..., Any]] | None, g: Any, graph: bool) 
                 f"gradient's shape {g.shape} to be returned, got {got}"
             )
         result = result.to(str(g.dtype))
-        g = result if graph else result.data
+        g = result if graph else result.sparse if isinstance(result, RowGrad) else result.data
     return g

@@ -90,7 +90,7 @@ OF_SETTINGS = {
     "rate": ("p",),
     "size_average": ("reduction='mean' or 'sum'",),
     "reduce": ("reduction='none'",),
-    "sparse": ("leave it out: gradients are dense",),
+    "sparse": ("leave it out: only those of nn.Embedding and tt.embedding may be sparse",),
     "add_bias_kv": ("leave it out: keys and values are those given",),
     # optimisers, clipping
     "learning_rate": ("lr",),

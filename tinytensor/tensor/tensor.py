@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import late
 from ..arrays.convert import as_array
 from ..arrays.device import BY_TYPE, Device, device_of
+from ..arrays.rows import Rows, dense
 from ..graph import hooks as _hooks
 from ..graph import inplace
 from ..graph.backward import cotangent, run_backward
@@ -25,6 +27,13 @@ from .conversions import Conversions
 from .interop import NumpyProtocols
 from .methods import Operators
 from .writing import Writes
+
+if TYPE_CHECKING:
+    from .row_grad import RowGrad, as_grad
+else:
+    late.needs(
+        __name__, RowGrad="tensor.row_grad.RowGrad", as_grad="tensor.row_grad.as_grad"
+    )
 
 
 class Tensor(Operators, Writes, Conversions, NumpyProtocols):
@@ -214,12 +223,18 @@ class Tensor(Operators, Writes, Conversions, NumpyProtocols):
         ``graph`` of the gradients. ``walk``: the number of the backward that it comes from."""
         before = self._grad
         if before is None:
-            self._grad = grad = g.copy() if graph else make(g if owned else g.copy())
+            self._grad = grad = g.copy() if graph else as_grad(g if owned else g.copy())
             grad.version.walk = walk
             return
         of = walks(before.version, walk)
         if graph or before.node is not None:
-            self._grad = grad = before + g if graph else make(before._data + g)
+            self._grad = grad = before + g if graph else make(dense(g) + before._data)
+        elif type(before) is RowGrad:
+            self._grad = grad = as_grad(before.sparse + g)
+        elif type(g) is Rows:
+            grad = before
+            g.add_to(grad._data)
+            grad.version.bump()
         else:
             grad = before
             grad._data += g
@@ -278,6 +293,9 @@ class Tensor(Operators, Writes, Conversions, NumpyProtocols):
         """Forget the gradient, or with ``set_to_none=False`` set it to zeros."""
         if set_to_none or self._grad is None:
             self._grad = None
+        elif type(self._grad) is RowGrad:
+            self._grad = self._grad.detach().zero_()
+            zeroed(self._grad.version)
         else:
             self._grad = make(self.device.xp.zeros_like(self._grad.data))
             zeroed(self._grad.version)

@@ -20,7 +20,6 @@ from ..results.restore import restore
 from ..system.terminal import one_line
 from .parsing import path
 
-
 #: characters of a vocabulary that are shown
 MOST = 2000
 

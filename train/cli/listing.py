@@ -35,5 +35,5 @@ def tasks(
     if recipes:
         for name, task in TASKS.items():
             for model, recipe in task.recipes.items():
-                flags = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in recipe.items())
+                flags = " ".join(f"--{k.replace('_', '-')} {v}" for k, v in recipe.items())
                 print(f"{name}, {model}: {flags}")

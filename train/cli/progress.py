@@ -37,7 +37,8 @@ class Lines(Report):
         if trainer.step % self.every == 0 or trainer.step == trainer.config.steps:
             print(
                 f"step {trainer.step:>6}  loss {trainer.recent_loss:.4f}  "
-                f"{trainer.tokens_per_second:,.0f} {trainer.task.unit}/s  {clock(trainer.seconds_left)} left",
+                f"{trainer.tokens_per_second:,.0f} {trainer.task.unit}/s  "
+                f"{clock(trainer.seconds_left)} left",
                 flush=True,
             )
 

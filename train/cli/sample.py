@@ -30,7 +30,7 @@ def sample(
     ] = None,
     input: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(help="What to answer, for a task with answers, such as a date", show_default=False),
+        typer.Option(help="What to answer, in the terms of the task", show_default=False),
     ] = None,
     beam: Annotated[
         int, typer.Option(help="Hypotheses kept in the search for an answer", min=1, max=1000)

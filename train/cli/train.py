@@ -42,7 +42,7 @@ def train(
     ] = False,
     **settings: Any,
 ) -> int:
-    """Train a model on a text or a task; ends with its figures, a sample, checkpoint and pictures."""
+    """Train a model on a text or a task; ends with figures, a sample, checkpoint and pictures."""
     given = load_toml(config) if config is not None else {}
     given |= {name: value for name, value in settings.items() if value not in (None, [])}
     if overwrite and resume:

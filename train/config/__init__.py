@@ -1,13 +1,8 @@
 """All settings of a run: defaults, checks, and the TOML file."""
 
 from .config import (
-    CHOICES,
-    LARGEST,
     MODEL_FIELDS,
-    PATHS,
-    SEEDS,
     TASK_FIELDS,
-    ConfigError,
     TrainConfig,
     check_names,
     check_value,
@@ -15,6 +10,7 @@ from .config import (
     usual_task,
     value_type,
 )
+from .fields import CHOICES, LARGEST, PATHS, SEEDS, ConfigError
 
 __all__ = [
     "CHOICES",

@@ -1,27 +1,18 @@
 """Settings of a training run, their defaults and limits.
 
-Each setting is one field of :class:`TrainConfig`, with its help text beside it. The flags of
-``tinytensor train`` are made from the same fields, so the two can't drift apart. A flag wins over
-the TOML file (``toml_file.py``), the file over the default.
+Each setting is one field of :class:`TrainConfig`, with its help text beside it. A flag wins over
+the TOML file (``toml_file.py``), the file over the task's recipe, and that over the default.
 """
 
 from __future__ import annotations
 
-import math
-import operator
-import os
-import types
-import typing
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from ...hints.finding import hint
 from ...models import MODELS
-from ..data import DataError
-from ..data.decoding import codec_name
-from ..given.paths import given_path
-from ..given.values import plain, shown
+from ..given.values import shown
 from ..schedule import (
     CosineWarmup,
     ExponentialDecay,
@@ -31,34 +22,7 @@ from ..schedule import (
     StepDecay,
 )
 from ..tasks import TASKS
-
-#: the largest integer of a field without a limit of its own: what a count in 64 bits holds
-LARGEST = 2**63 - 1
-#: the largest seed: the generators take 128 bits
-SEEDS = 2**128 - 1
-
-
-class ConfigError(ValueError):
-    """A setting that cannot be used; the message names it in one line."""
-
-
-def setting(
-    default: Any,
-    text: str,
-    low: float | None = None,
-    *,
-    above: float | None = None,
-    high: float | None = None,
-    below: float | None = None,
-    why: str = "",
-) -> Any:
-    """A dataclass field with its help text and its limits: at least ``low`` or more than ``above``,
-    at most ``high`` or less than ``below``; ``why`` explains them where they are passed. Where it
-    is not given, the task's recipe for the model decides, and after that the default."""
-    limits = {"at least": low, "above": above, "at most": high, "below": below}
-    given = {word: limit for word, limit in limits.items() if limit is not None}
-    about = {"help": text, "limits": given, "why": why, "default": default}
-    return field(default=None, metadata=about)
+from .fields import SEEDS, ConfigError, check, kind_of, setting
 
 
 @dataclass(frozen=True)
@@ -90,20 +54,55 @@ class TrainConfig:
     model: str = setting(None, f"{', '.join(MODELS)} (default: the first that knows the task)")
 
     n_layer: int | None = setting(
-        None, "Layers (default: gpt 4, rnn, gru and lstm 2)", 1, high=10_000,
+        None, "Layers (default: gpt 4, the others 2)", 1, high=10_000,
         why="more are too slow even to build",
     )  # fmt: skip
-    n_head: int | None = setting(None, "Attention heads of a gpt (default: 4)", 1)
+    n_head: int | None = setting(None, "Attention heads of a gpt or transformer (default: 4)", 1)
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
-    n_hidden: int | None = setting(None, "State of an rnn, gru or lstm (default: 480, 272, 240)", 1)
+    n_hidden: int | None = setting(
+        None,
+        "State of an rnn, gru or lstm (default: 480, 280, 240), inner width of a transformer's "
+        "layers (default: 4 n_embd)",
+        1,
+    )
     block_size: int | None = setting(
         64, "Symbols in a training block of a text, a gpt's longest context (default: 64)", 1
     )
     dropout: float | None = setting(
-        0.0, "Dropout probability (default: 0.0)", 0.0, below=1.0, why="at 1 nothing is left to learn from"
-    )
+        0.0, "Dropout probability (default: 0.0)", 0.0,
+        below=1.0, why="at 1 nothing is left to learn from",
+    )  # fmt: skip
     bias: bool | None = setting(None, "Biases in a gpt's layers (default: no-bias)")
-    tie_weights: bool | None = setting(None, "Share the embedding of an rnn, gru or lstm with its head")
+    tie_weights: bool | None = setting(
+        None, "Share the embedding of an rnn, gru or lstm with its head"
+    )
+    label_smoothing: float | None = setting(
+        None,
+        "Share of each target that a translator's training spreads evenly (default: 0.0, "
+        "transformer 0.1)",
+        0.0,
+        below=1.0,
+    )
+    norm_first: bool | None = setting(
+        None, "Layer norms of a transformer before its parts (default: after them)"
+    )
+    positions: str | None = setting(
+        None, "Of a transformer: sinusoidal, learned or none (default: sinusoidal)"
+    )
+    mode: str | None = setting(None, "What a word2vec learns from: skipgram (pairs of words), cbow")
+
+    window: int | None = setting(
+        None, "Words to both sides that word vectors are learnt from", 1, high=1000,
+        why="a batch takes memory for each",
+    )  # fmt: skip
+    negatives: int | None = setting(
+        None, "Random words beside each right one", 1, high=1000,
+        why="a batch takes memory for each",
+    )  # fmt: skip
+    min_count: int | None = setting(None, "How often a word occurs, at least, to have a vector", 1)
+    subsample: float | None = setting(
+        None, "Share of the text from which on a word is left out at times; 0 never", 0.0, high=1.0
+    )
 
     steps: int = setting(3000, "Training steps", 1)
     batch_size: int = setting(12, "Blocks in a batch", 1)
@@ -112,7 +111,7 @@ class TrainConfig:
     )
     oversubscribe: bool = setting(False, "Allow more workers than cores, or than blocks in a batch")
     accumulate: int = setting(1, "Batches whose gradients are averaged for one step", 1)
-    optimizer: str = setting("adamw", "adamw or sgd")
+    optimizer: str = setting("adamw", "adamw, adagrad or sgd")
     lr: float = setting(1e-3, "Learning rate at its peak", 0.0)
     min_lr: float | None = setting(
         None, "Learning rate at the end (default: lr / 10; with schedule step or inverse_sqrt 0)", 0.0
@@ -258,134 +257,23 @@ def usual_task(model: str) -> str:
     raise ConfigError(f"model: there is no task for {model}")
 
 
-#: fields with a fixed list of values
-CHOICES = {
-    "model": tuple(MODELS),
-    "task": tuple(TASKS),
-    "optimizer": ("adamw", "sgd"),
-    "schedule": ("cosine", "exponential", "step", "inverse_sqrt", "constant"),
-    "device": ("cpu", "cuda"),
-}
-#: the logs that a run can keep; the first is always there
-LOGS = ("jsonl", "csv", "tensorboard")
 #: fields that belong to the model: a resumed run can't change them
 MODEL_FIELDS = (
     "n_layer", "n_head", "n_embd", "n_hidden", "block_size", "dropout", "bias", "tie_weights",
+    "label_smoothing", "norm_first", "positions", "mode",
 )  # fmt: skip
 
 #: fields that only some tasks read: those that have them in ``reads``
-TASK_FIELDS = ("data",)
-
-#: fields that are names of files or folders
-PATHS = ("data", "out")
-
-_TYPES = typing.get_type_hints(TrainConfig)
-
+TASK_FIELDS = ("data", "window", "negatives", "min_count", "subsample")
 
 def value_type(name: str) -> tuple[type, bool]:
-    """A field's type (int, float, bool, str or, for several strings, tuple), and whether it may be
-    None."""
-    hint = _TYPES[name]
-    optional = isinstance(hint, types.UnionType)
-    kind = hint.__args__[0] if optional else hint
-    return typing.get_origin(kind) or kind, optional
-
-
-def check(f: Any, value: Any) -> Any:
-    """The value of a field in Python's own type.
-
-    Raises:
-        ConfigError: wrong type or out of range; names the field, what came and what was expected.
-    """
-    kind, optional = value_type(f.name)
-    if value is None and optional:
-        return None
-    found = plain(value)
-    if isinstance(found, os.PathLike) and f.name in PATHS:
-        found = os.fspath(found)
-    if kind is tuple:
-        found = (found,) if isinstance(found, str) else found
-        if isinstance(found, tuple):
-            found = tuple(os.fspath(x) if isinstance(x, os.PathLike) else x for x in found)
-    if not _fits(kind, found):
-        raise ConfigError(f"{f.name}: expected {_EXPECTED[kind]}, got {shown(value)}")
-    if f.name in PATHS:
-        try:
-            return tuple(map(given_path, found)) if kind is tuple else given_path(found)
-        except ValueError as error:
-            raise ConfigError(f"{f.name}: {error}") from None
-    if f.name == "encoding":
-        try:
-            return codec_name(found)
-        except DataError as error:
-            raise ConfigError(str(error)) from None
-    if kind is float:
-        try:
-            found = float(found)
-        except OverflowError:  # an integer beyond all floats
-            found = math.inf
-        if not math.isfinite(found):
-            raise ConfigError(f"{f.name}: expected a finite number, got {shown(value)}")
-    if f.name == "log":
-        return _logs(found)
-    choices = CHOICES.get(f.name, (found,))
-    if found not in choices:
-        raise ConfigError(f"{f.name}: expected one of {', '.join(choices)}, got {shown(found)}")
-    limits, why = f.metadata["limits"], f.metadata["why"]
-    if kind is int and found > LARGEST and "at most" not in limits:
-        limits, why = {"at most": LARGEST}, "it has to fit into 64 bits"
-    if not all(_WITHIN[word](found, limit) for word, limit in limits.items()):
-        range_ = " and ".join(f"{word} {limit}" for word, limit in limits.items())
-        reason = why and f"; {why}"
-        raise ConfigError(f"{f.name}: expected {range_}, got {shown(value)}{reason}")
-    return found
+    """See :func:`kind_of`, of a field by its name."""
+    return kind_of(TrainConfig.__dataclass_fields__[name])
 
 
 def check_value(name: str, value: Any) -> Any:
     """:func:`check` for a field by its name."""
     return check(TrainConfig.__dataclass_fields__[name], value)
-
-
-def _fits(kind: type, value: Any) -> bool:
-    """Whether a value is of a field's type."""
-    if kind is tuple:
-        return isinstance(value, tuple) and bool(value) and all(isinstance(x, str) for x in value)
-    if isinstance(value, bool) and kind is not bool:
-        return False
-    return isinstance(value, (int, float) if kind is float else kind)
-
-
-_EXPECTED = {
-    int: "an integer",
-    float: "a number",
-    bool: "true or false",
-    str: "a string",
-    tuple: "a string or a list of strings",
-}
-
-
-def _logs(names: str) -> str:
-    """The logs of a run in their order, each once, the first of them in any case.
-
-    Raises:
-        ConfigError: there is no such log.
-    """
-    given = [name.strip() for name in names.split(",")]
-    for name in given:
-        if name not in LOGS:
-            raise ConfigError(
-                f"log: expected {', '.join(LOGS)}, or some of them with commas between, "
-                f"got {shown(names)}"
-            )
-    return ",".join(name for name in LOGS if name == LOGS[0] or name in given)
-
-
-_WITHIN = {
-    "at least": operator.ge,
-    "above": operator.gt,
-    "at most": operator.le,
-    "below": operator.lt,
-}
 
 
 def check_names(values: Mapping[str, Any]) -> None:

@@ -10,7 +10,8 @@ from ..data.decoding import MARKS
 from ..given.paths import control_characters
 from ..given.values import shown
 from ..given.words import cause, shortened
-from .config import PATHS, ConfigError, check_names, check_value
+from .config import check_names, check_value
+from .fields import PATHS, ConfigError
 
 LARGEST = 1_000_000
 #: what to say where a backslash in double quotes may be the cause

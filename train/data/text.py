@@ -10,11 +10,8 @@ from .errors import DataError
 from .files import as_names, open_file
 
 
-def default_corpus() -> str:
-    """The help topics of the running Python (``pydoc_data.topics``), joined in sorted order.
-
-    About 450,000 characters of technical English that every full Python installation carries. Each
-    version of Python has its own.
+def help_texts() -> dict[str, str]:
+    """The help topics of the running Python (``pydoc_data.topics``): name -> text.
 
     Raises:
         DataError: this installation was stripped of them.
@@ -25,6 +22,19 @@ def default_corpus() -> str:
         raise DataError(
             "data: this Python has no pydoc_data, the default corpus; name a text file instead"
         ) from None
+    return dict(topics)
+
+
+def default_corpus() -> str:
+    """The help topics of the running Python, joined in sorted order.
+
+    About 450,000 characters of technical English that every full Python installation carries. Each
+    version of Python has its own.
+
+    Raises:
+        DataError: this installation was stripped of them.
+    """
+    topics = help_texts()
     return "\n".join(topics[name] for name in sorted(topics))
 
 

@@ -1,7 +1,7 @@
 """Optimisers, and limits for their gradients: as in ``torch.optim``."""
 
-from .algorithms import SGD, Adam, AdamW
+from .algorithms import SGD, Adagrad, Adam, AdamW
 from .groups import param_groups
 from .optimizer import Optimizer
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "param_groups"]
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "param_groups"]

@@ -1,4 +1,4 @@
-"""Optimisers: SGD with momentum, Adam and AdamW.
+"""Optimisers: SGD with momentum, Adam, AdamW and Adagrad.
 
 Names and arithmetic are those of ``torch.optim``; what they share is in ``optimizer.py``.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..given.values import decay, number, positive, shown
+from ..given.values import decay, not_negative, number, positive, shown
 from .optimizer import Optimizer
 from .overflow import Overflow
 
@@ -209,3 +209,87 @@ class AdamW(Adam):
         weight_decay: float = 0.01,
     ):
         super().__init__(params, lr, betas, eps, weight_decay)
+
+
+class Adagrad(Optimizer):
+    """Steps that shrink where gradients have been (Duchi, Hazan and Singer, 2011).
+
+    ::
+
+        s += g^2          p -= lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps)
+
+    Rare numbers, such as the rows of a table that few ids name, keep a large step. A row whose
+    gradient is 0 stays where it is, so that without decay a :class:`tinytensor.RowGrad` takes the
+    same steps as the gradient of the whole table.
+
+    Args:
+        params: see :class:`Optimizer`.
+        lr: learning rate.
+        lr_decay: by how much it shrinks besides, in t steps.
+        weight_decay: of the L2 kind, added to the gradient.
+        eps: added to the root; see :class:`Adam`, also for squares that are too large: the root of
+            s is then kept, as "sum_root" in the place of "sum".
+    """
+
+    slots = ("sum",)
+    roots = {"sum": "sum_root"}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        eps: float = 1e-10,
+    ):
+        settings = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps}
+        super().__init__(params, settings)
+
+    def check(self, group: dict[str, Any]) -> None:
+        """See :class:`Optimizer`."""
+        super().check(group)
+        expected = "a finite number >= 0"
+        group["lr_decay"] = number("lr_decay", group["lr_decay"], expected, not_negative)
+        group["eps"] = number("eps", group["eps"], "a number > 0", positive)
+
+    def numbers(self, group: dict[str, Any], step: int) -> dict[str, Any]:
+        """See :class:`Optimizer`."""
+        rate = group["lr"] / (1.0 + (step - 1) * group["lr_decay"])
+        return {"rate": rate, "decay": group["weight_decay"], "eps": group["eps"]}
+
+    def update(
+        self, xp: Any, p: Any, g: Any, scratch: Any, state: Sequence[Any], numbers: dict[str, Any]
+    ) -> None:
+        """See :class:`Optimizer`."""
+        (total,) = state
+        if numbers["decay"]:
+            g = g + numbers["decay"] * p
+        watch = self.watch
+        watch.armed = True
+        xp.multiply(g, g, out=scratch)
+        scratch += total
+        watch.armed = False
+        if watch.seen:  # and nothing has changed yet
+            raise Overflow
+        total[...] = scratch
+        xp.sqrt(scratch, out=scratch)
+        self._go(xp, p, g, scratch, numbers)
+
+    def update_wide(
+        self, xp: Any, p: Any, g: Any, scratch: Any, state: Sequence[Any], numbers: dict[str, Any]
+    ) -> None:
+        """See :class:`Optimizer`."""
+        (root,) = state
+        if numbers["decay"]:
+            g = g + numbers["decay"] * p
+        xp.hypot(root, g, out=root)
+        scratch[...] = root
+        self._go(xp, p, g, scratch, numbers)
+
+    @staticmethod
+    def _go(xp: Any, p: Any, g: Any, root: Any, numbers: dict[str, Any]) -> None:
+        """The step itself; ``root`` is written to."""
+        root += max(numbers["eps"], _LEAST_ROOT[root.dtype])
+        xp.divide(g, root, out=root)
+        root *= numbers["rate"]
+        p -= root

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...graph.version import user_line
+from ...tensor.row_grad import stored
 from ...tensor.tensor import Tensor
 from ..given.values import number, positive
 from .groups import refuse_module
@@ -48,7 +49,7 @@ def clip_grad_norm(params: Iterable[Tensor] | Tensor, max_norm: float) -> float:
     grads = gradients(params)
     alike: dict[Any, list[Any]] = {}  # (device, dtype) -> arrays: one transfer for each
     for grad in grads:
-        alike.setdefault((grad.device, grad.dtype), []).append(grad.data)
+        alike.setdefault((grad.device, grad.dtype), []).append(stored(grad))
     norm = math.hypot(*(joint_norm(place.xp, arrays) for (place, _), arrays in alike.items()))
     scale = factor(limit, norm)
     if not scale >= 1.0:
@@ -77,7 +78,7 @@ def clip_grad_value(params: Iterable[Tensor] | Tensor, clip_value: float) -> Non
     limit = number("clip_value", clip_value, "a number > 0", positive)
     where = user_line()
     for grad in gradients(params):
-        array, xp = grad.data, grad.device.xp
+        array, xp = stored(grad), grad.device.xp
         most = min(limit, float(np.finfo(array.dtype).max))
         if writeable(array):
             xp.clip(array, -most, most, out=array)
@@ -138,7 +139,7 @@ def _wide(array: Any) -> Any:
 def scale_all(grads: Sequence[Tensor], scale: float) -> None:
     """Multiply gradients in place; memory that several of them share, once."""
     where = user_line()
-    arrays = [grad.data for grad in grads]
+    arrays = [stored(grad) for grad in grads]
     if len({id(a) for a in arrays}) == len(arrays) and all(a.base is None for a in arrays):
         for grad, array in zip(grads, arrays, strict=True):
             multiply(grad.device.xp, array, scale, array)

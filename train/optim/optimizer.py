@@ -1,8 +1,7 @@
 """What all optimisers share: groups of parameters, their settings and state, and the step.
 
-Names are those of ``torch.optim``. A step writes parameters in place and needs few passes over
-memory: arrays are worked on in pieces that stay in the processor's cache, with one scratch piece
-for all of them. The optimisers themselves are in ``algorithms.py``.
+Names are those of ``torch.optim``. The optimisers themselves are in ``algorithms.py``, the passes
+over memory that a step makes in ``pieces.py``.
 """
 
 from __future__ import annotations
@@ -18,18 +17,16 @@ from ...arrays.device import device_of
 from ...graph.version import user_line, zeroed
 from ...hints.finding import attribute_missing, of_setting
 from ...hints.other_settings import OF_SETTINGS
+from ...tensor.row_grad import stored
 from ...tensor.tensor import Tensor
 from ..given.other_names import OF_OPTIMIZER
 from ..given.values import not_negative, number, plain
 from .groups import members, refuse_module
-from .overflow import Overflow, Watch
+from .overflow import Watch
 from .parts import shares
+from .pieces import advance
 from .state import restore, snapshot
 
-#: how many numbers a step works on at a time on the CPU: a piece of parameter, gradient, state and
-#: scratch stays in the cache through all passes. AdamW took 1.3 ns a number this way, 2.7 in pieces
-#: of 4,096; and a whole step of a GPT with 10 million parameters 2% longer without pieces.
-PIECE = 65536
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -37,10 +34,12 @@ class Optimizer:
     """Base of the optimisers: groups of parameters, their settings and their state.
 
     A subclass names its state arrays in ``slots`` and updates one piece of one parameter in
-    ``update``. Parameters without a gradient are skipped: no decay, no state, no step counted. A
-    step is computed in the parameter's dtype, for float16 in float32, and so is its state kept;
-    the parameter itself is rounded once in a step. Copying (``copy.deepcopy``) or pickling an
-    optimiser together with its model keeps them together.
+    ``update``. Parameters without a gradient are skipped: no decay, no state, no step counted. Of a
+    table with a :class:`tinytensor.RowGrad` so are the rows that it lacks: their decay and their
+    moments wait until they have a gradient again (as in ``torch.optim.SparseAdam``); the step is
+    counted for the table as a whole. A step is computed in the parameter's dtype, for float16 in
+    float32, and so is its state kept; the parameter itself is rounded once in a step. Copying
+    (``copy.deepcopy``) or pickling an optimiser together with its model keeps them together.
 
     Args:
         params: parameters, or dicts ``{"params": [...], "lr": ..., ...}`` with settings that
@@ -266,7 +265,7 @@ class Optimizer:
         given = [(p, g) for g in self.param_groups for p in g["params"] if p._grad is not None]
         parts: list[slice] | None = None
         if share[1] > 1:
-            parts = shares([p.size for p, _ in given], *share)
+            parts = shares([stored(p.grad).size for p, _ in given], *share)
         known: tuple[Any, int] = (None, 0)  # numbers are the same for most of a group
         numbers: dict[str, Any] = {}
         usual: tuple[tuple[str, ...], Callable[..., None]] = ((), self.update)
@@ -285,62 +284,13 @@ class Optimizer:
                     names, update = self.slots_now(group, state), self.update_wide
                 while True:
                     arrays = [self._slot(p, state, name, dtype) for name in names]
-                    left = self._step(p, dtype, arrays, update, numbers, part, start)
+                    left = advance(p, dtype, arrays, update, numbers, part, start)
                     if left is None:
                         break
                     self.watch.seen = False
                     self.widen(p)
                     names, update, start = self.slots_now(group, state), self.update_wide, left
                 p.version.bump(where)
-
-    def _step(
-        self,
-        p: Tensor,
-        dtype: np.dtype[Any],
-        state: list[Any],
-        update: Callable[..., None],
-        numbers: dict[str, Any],
-        part: slice | None,
-        start: int,
-    ) -> int | None:
-        """Update a parameter from its ``start``-th number on. Where squares overflow, the rest is
-        still to do, with roots: returns from where on."""
-        data, g = p._data, p._grad._data  # type: ignore[union-attr]
-        if g.shape != data.shape:
-            raise ValueError(f"grad: expected the parameter's shape {p.shape}, got {g.shape}")
-        xp = device_of(data).xp
-        size = data.size
-        piece = min(PIECE, size) if xp is np else size  # a GPU wants few large launches
-        whole = data.flags.c_contiguous
-        if whole and size <= piece and part is None and data.dtype == g.dtype == dtype:
-            try:
-                update(xp, data, g, xp.empty(data.shape, dtype), state, numbers)
-            except Overflow:
-                return start
-            return None
-        scratch = xp.empty(piece, dtype=dtype)
-        # in rows, so that pieces of them are no copies, into which an update would be lost
-        written = (data, *state)
-        rows = [a if a.flags.c_contiguous else xp.ascontiguousarray(a) for a in written]
-        flat = [a.reshape(-1) for a in (rows[0], g, *rows[1:])]
-        if part is not None:
-            flat = [a[part] for a in flat]
-        left = None
-        for at in range(start, flat[0].size, max(piece, 1)):
-            values, grad, *rest = (a[at : at + piece] for a in flat)
-            work = values.astype(dtype, copy=False)
-            grad = grad.astype(dtype, copy=False)
-            try:
-                update(xp, work, grad, scratch[: work.size], rest, numbers)
-            except Overflow:
-                left = at
-                break
-            if work is not values:
-                values[...] = work
-        for array, row in zip(written, rows, strict=True):
-            if row is not array:  # the parameter's own memory, which others may look at
-                array[...] = row
-        return left
 
     @staticmethod
     def state_dtype(p: Tensor) -> np.dtype[Any]:

@@ -85,6 +85,7 @@ class DataParallel:
         oversubscribe: start them also where they are more than 64 and more than 4 for each core.
 
     Raises:
+        TypeError: the model has no ``loss``.
         ValueError: ``workers`` is below 1 or too large, or the parameters are not on the CPU.
         OSError: the system can't do it, see :func:`why_not`.
     """
@@ -96,6 +97,10 @@ class DataParallel:
         workers: int,
         oversubscribe: bool = False,
     ):
+        if not callable(getattr(model, "loss", None)):
+            raise TypeError(
+                f"model: expected one with loss(*batch), got {type(model).__name__} without"
+            )
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
             raise ValueError(f"workers: expected an integer >= 1, got {workers!r}")
         if workers > most() and not oversubscribe:
@@ -168,6 +173,9 @@ class DataParallel:
             WorkerError: a process has died (so do the other methods). RuntimeError: it is closed.
         """
         arrays = [a.numpy() if isinstance(a, Tensor) else np.asarray(a) for a in batch]
+        if len({a.shape[:1] for a in arrays} - {()}) != 1 or any(not a.ndim for a in arrays):
+            shapes = [a.shape for a in arrays]
+            raise ValueError(f"batch: expected arrays with the same first axis, got shapes {shapes}")
         parts = list(zip(*(np.array_split(a, self.workers) for a in arrays), strict=True))
         counts = [int((targets != _IGNORED).sum()) for *_, targets in parts]
         total = sum(counts)

@@ -67,7 +67,7 @@ class Restored:
         """
         tokenizer = getattr(self.task, "tokenizer", None)
         if tokenizer is None:
-            raise CheckpointError(f"checkpoint: {self.file}: task {self.task.name} has no tokenizer")
+            raise CheckpointError(f"checkpoint: {self.file}: task {self.task.name} has none")
         return tokenizer
 
 

@@ -6,11 +6,13 @@ refused. It takes no memory itself, however large the numbers are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ...models import MODELS, ModelConfig
 from ..config import ConfigError, TrainConfig
 from ..given.words import readable
 from ..system.memory import machine_memory
-from ..tasks import Task
 
 #: bytes of a number: weights, gradients and states are float32
 _FLOAT = 4
@@ -20,14 +22,19 @@ _ID = 8
 _OBJECTS = 500
 
 
-def check_run(config: TrainConfig, task: Task) -> None:
-    """Refuse a run that surely needs more memory than this machine has; see :func:`check_memory`."""
-    model = MODELS[config.model][1](**{**config.model_settings(), **task.sizes()})
+def check_run(config: TrainConfig, sizes: Mapping[str, Any], length: int) -> None:
+    """Refuse a run that surely needs more memory than there is; see :func:`check_memory`.
+
+    Args:
+        sizes: what the data settle of the model's config.
+        length: symbols in an example.
+    """
+    model = MODELS[config.model][1](**{**config.model_settings(), **sizes})
     if config.device != "cpu":  # the model is built here, and trained where there is other memory
-        check_memory(model, 0, task.length, numbers=1)
+        check_memory(model, 0, length, numbers=1)
         return
-    states = 2 if config.optimizer == "adamw" else int(config.beta1 > 0)
-    check_memory(model, config.batch_size, task.length, 2 + states)
+    states = {"adamw": 2, "adagrad": 1}.get(config.optimizer, int(config.beta1 > 0))
+    check_memory(model, config.batch_size, length, 2 + states)
 
 
 def check_memory(model: ModelConfig, batch_size: int, length: int, numbers: int = 2) -> None:
@@ -37,7 +44,7 @@ def check_memory(model: ModelConfig, batch_size: int, length: int, numbers: int 
         model: the numbers of the model.
         batch_size: examples in a step. length: symbols in each.
         numbers: how many there are for each parameter: itself, its gradient, and what the
-            optimiser keeps: 2 for AdamW, 1 for SGD with momentum.
+            optimiser keeps: 2 for AdamW, 1 for Adagrad or SGD with momentum.
 
     Raises:
         ConfigError: with what is needed, what there is, and which settings to lower.

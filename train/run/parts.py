@@ -15,7 +15,7 @@ from ..config import TrainConfig
 from ..data.difference import origin_difference
 from ..data.files import absolute_names
 from ..given.words import shortened
-from ..optim import SGD, AdamW, Optimizer, param_groups
+from ..optim import SGD, Adagrad, AdamW, Optimizer, param_groups
 from ..results.restore import Restored
 from ..tasks import Task
 from .folder import RunFolder
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def compare_data(task: Task, names: Sequence[str] | None, saved: Restored) -> tuple[bool, str]:
-    """Whether a task's data are those of a checkpoint, and what is known of the reason if not, or "".
+    """Whether the data are those of a checkpoint, and what is known of the reason if not, or "".
 
     Args:
         names: of the files, absolute; None where it is none of files.
@@ -53,6 +53,8 @@ def optimizer_of(config: TrainConfig, model: Model[Any]) -> Optimizer:
     groups = param_groups(model, config.weight_decay)
     if config.optimizer == "sgd":
         return SGD(groups, config.lr, config.beta1)
+    if config.optimizer == "adagrad":
+        return Adagrad(groups, config.lr)
     return AdamW(groups, config.lr, (config.beta1, config.beta2))
 
 

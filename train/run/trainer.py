@@ -30,7 +30,7 @@ from ..results.plot import plot_losses
 from ..results.restore import Restored, restore
 from ..system.signals import Stop
 from ..system.terminal import warn
-from ..tasks import TASKS, Score
+from ..tasks import TASKS, Score, TextTask
 from .changes import changed
 from .folder import RunFolder, last_checkpoint, save_at_the_end, save_on_the_way
 from .loggers import further
@@ -104,7 +104,7 @@ class Trainer:
         further(config.log)  # refuses what is not installed
         self._names = None if config.data is None else absolute_names(config.data)
         self.task = TASKS[config.task](config, text=text)
-        check_run(config, self.task)
+        check_run(config, self.task.sizes(), self.task.length)
         if saved is not None:
             self.same_text, self.text_note = compare_data(self.task, self._names, saved)
         self.config = config
@@ -389,11 +389,20 @@ class Trainer:
             baseline=self.task.baseline,
         )
 
-    def sample(self, length: int | None = None) -> str:
-        """What the model makes of a few examples now, the same each time: a text by a language
-        model, of ``length`` symbols, answers by others."""
+    def sample(self, prompt: str = "", length: int | None = None) -> str:
+        """What the model makes of a prompt now: of a language model a text that goes on from it, of
+        others their answer, or where there is no prompt those to some test examples. The same each
+        time: what is drawn is seeded.
+
+        Args:
+            prompt: a start of a text, or an input of the task.
+            length: symbols of a text, ``config.sample_length`` if None.
+        """
+        seed, task = self.config.seed, self.task
         length = self.config.sample_length if length is None else length
-        return self.task.show(self.model, self.config.seed, length)
+        if isinstance(task, TextTask):
+            return task.write(self.model, prompt, length, seed)
+        return task.answer(self.model, prompt) if prompt else task.show(self.model, seed)
 
     def score(self, stop: object = None) -> Score | None:
         """The task's figure on examples that the run never saw; None where the loss says all, or a

@@ -31,6 +31,11 @@ class Settings(Protocol):
     encoding: str
     block_size: int | None
     seed: int
+    mode: str | None
+    window: int | None
+    negatives: int | None
+    min_count: int | None
+    subsample: float | None
 
 
 @dataclass(frozen=True)
@@ -173,13 +178,9 @@ class Task(ABC):
         return None
 
     @abstractmethod
-    def show(self, model: Any, seed: int, length: int) -> str:
-        """Some lines for the end of a run: what the model makes of a few test examples.
-
-        Args:
-            seed: for what is drawn, so that it is the same each time.
-            length: how many symbols, where the model writes by itself.
-        """
+    def show(self, model: Any, seed: int) -> str:
+        """Some lines for the end of a run: what the model makes of a few test examples; ``seed`` is
+        for what is drawn, so that they are the same each time."""
 
     def answer(self, model: Any, text: str, beam: int = 1) -> str:
         """What the model makes of an input: ``tinytensor sample RUN --input TEXT``.
@@ -190,7 +191,7 @@ class Task(ABC):
         Raises:
             DataError: no such input can be; the message says what is expected.
         """
-        raise DataError(f"input: task {self.name} takes none; --prompt starts a text")
+        raise DataError(f"input: task {self.name} takes none")
 
     def attention_texts(self, model: Any, text: str) -> Sequence[Sequence[str]]:
         """The symbols, as they are to be shown, of an input and of what the model makes of it."""

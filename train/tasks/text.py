@@ -126,6 +126,15 @@ class TextTask(Task):
         """See :class:`Task`: a text starts as after a newline."""
         model.start_id = self.tokenizer.start_id
 
-    def show(self, model: Any, seed: int, length: int) -> str:
-        """See :class:`Task`: a text by the model."""
-        return sample_text(model, self.tokenizer, length=length, rng=Generator(seed))
+    def write(self, model: Any, prompt: str, length: int, seed: int) -> str:
+        """A text of the model's that goes on from a prompt."""
+        rng = Generator(seed)
+        return sample_text(model, self.tokenizer, prompt, length, rng=rng)
+
+    def show(self, model: Any, seed: int) -> str:
+        """See :class:`Task`."""
+        return self.write(model, "", 300, seed)
+
+    def answer(self, model: Any, text: str, beam: int = 1) -> str:
+        """See :class:`Task`: how the text goes on."""
+        return self.write(model, text, 300, 1)

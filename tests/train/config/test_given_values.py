@@ -191,7 +191,7 @@ def test_the_tilde_is_the_home_folder(folder: Path, capsys: pytest.CaptureFixtur
     done(["sample", "~/other", "--length", "1"])
     done(["draw", "gpt", "--n-layer", "1", "--out=~/picture.gv"])
     assert (home / "picture.gv").is_file()
-    assert load_model("~/run")[1] == Trainer.resume("~/run").tokenizer
+    assert load_model("~/run")[1] == Trainer.resume("~/run").task.tokenizer
     assert Trainer(config(), TEXT, "~/here").folder == home / "here"
     files.save("~/own/state", files.Checkpoint({}))
     assert files.load("~/own/state").weights == {} and (home / "own" / "state").is_file()

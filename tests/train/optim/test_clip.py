@@ -205,7 +205,7 @@ def test_the_joint_norm_of_several_processes_does_not_overflow(
     loss.backward()
     expected = clip_grad_norm(reference.parameters(), math.inf) * size
     with DataParallel(model, SGD(model.parameters(), lr=1.0), 2) as parallel:
-        parallel.backward(x, y, size)
+        parallel.backward(x, y, scale=size)
         assert parallel.reduce() == pytest.approx(expected, rel=1e-4)
         before = [p.detach().numpy().copy() for p in model.parameters()]
         parallel.update(np.float32(1e-2) if size > 1 else 1.0)

@@ -12,8 +12,8 @@ import pytest
 import tinytensor as tt
 from tinytensor import nn
 from tinytensor.arrays.device import Device
-from tinytensor.train import SGD, Adam, AdamW, clip_grad_norm, param_groups
-from tinytensor.train.optim import optimizer as module
+from tinytensor.train import SGD, Adagrad, Adam, AdamW, clip_grad_norm, param_groups
+from tinytensor.train.optim import pieces as module
 
 
 def leaf(values: Any, dtype: str = "float64") -> tt.Tensor:
@@ -35,6 +35,7 @@ def steps(optimizer: Any, p: tt.Tensor, *grads: float | None) -> list[float]:
     ("make", "grads", "expected"),
     [
         (lambda p: AdamW(p, lr=0.1, weight_decay=0.1), [0.0], [0.99]),
+        (lambda p: Adagrad(p, lr=0.1, lr_decay=1.0), [3.0, 4.0, 0.0], [0.9, 0.86, 0.86]),
         (lambda p: Adam(p, lr=0.1, weight_decay=0.1), [0.0], [0.90]),
         (lambda p: AdamW(p, lr=0.1, weight_decay=0.1), [None], [1.0]),
         (lambda p: Adam(p, lr=0.1, weight_decay=0.1), [None], [1.0]),
@@ -65,7 +66,7 @@ def test_no_gradient_counts_no_step() -> None:
     assert first.state_dict()["numbers"]["steps"] == [2]
 
 
-@pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
+@pytest.mark.parametrize("kind", [SGD, Adagrad, Adam, AdamW])
 def test_pieces_do_not_show(kind: Any, monkeypatch: pytest.MonkeyPatch, rng: Any) -> None:
     """An array longer than a piece is updated like one that is shorter."""
     start, grad = rng.normal(size=(7, 11)), rng.normal(size=(7, 11))
@@ -216,6 +217,8 @@ def test_a_state_that_does_not_fit_changes_nothing(spoil: Any, match: str) -> No
         (lambda: SGD([leaf([1.0])], nesterov=True), ValueError, "nesterov"),
         (lambda: AdamW([leaf([1.0])], betas=(0.9, 1.0)), ValueError, "betas"),
         (lambda: AdamW([leaf([1.0])], eps=0.0), ValueError, "eps"),
+        (lambda: Adagrad([leaf([1.0])], eps=0.0), ValueError, "eps"),
+        (lambda: Adagrad([leaf([1.0])], lr_decay=-1.0), ValueError, "lr_decay"),
         (lambda: AdamW([{"params": [leaf([1.0])], "rate": 1}]), ValueError, "rate: AdamW has only"),
     ],
 )

@@ -19,7 +19,7 @@ import tinytensor as tt
 from tinytensor import nn
 from tinytensor.arrays.device import Device
 from tinytensor.tensor.tensor import make as tensor_around
-from tinytensor.train import SGD, Adam, AdamW
+from tinytensor.train import SGD, Adagrad, Adam, AdamW
 
 from .test_optim import _Halved, leaf, steps
 
@@ -28,6 +28,7 @@ KINDS: dict[str, Any] = {
     "nesterov": lambda p: SGD(p, lr=0.1, momentum=0.9, nesterov=True),
     "adam": lambda p: Adam(p, lr=0.1),
     "adamw": lambda p: AdamW(p, lr=0.1),
+    "adagrad": lambda p: Adagrad(p, lr=0.1),
     "a user's own": lambda p: _Halved(p, lr=0.1, momentum=0.9),
 }
 #: after a gradient of 1 and one of 0, from 1.0: by hand, the first three in a public report
@@ -282,7 +283,7 @@ def test_no_update_is_lost_in_any_layout(
     kind: str, layout: str, dtype: str, where: str, rng: np.random.Generator, monkeypatch: Any
 ) -> None:
     """Of state, gradient or parameter, over several pieces; the plain layout is the oracle."""
-    monkeypatch.setattr("tinytensor.train.optim.optimizer.PIECE", 7)
+    monkeypatch.setattr("tinytensor.train.optim.pieces.PIECE", 7)
     start = rng.normal(size=(4, 5)).astype(dtype)
     grads = rng.normal(size=(5, 4, 5)).astype(dtype)
     plain, other = (tt.tensor(start, requires_grad=True) for _ in range(2))

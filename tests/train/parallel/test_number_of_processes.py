@@ -113,10 +113,10 @@ def test_where_there_can_be_only_one_there_is_one(
     eight: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     big = 10**9
-    assert workers.choose(TrainConfig(device="cuda"), big) == 1
-    assert workers.choose(TrainConfig(batch_size=1, block_size=512), big) == 1
+    assert workers.choose(TrainConfig(device="cuda"), big, 64) == 1
+    assert workers.choose(TrainConfig(batch_size=1, block_size=512), big, 512) == 1
     monkeypatch.setattr(workers, "why_not", lambda: "needs Linux")
-    assert workers.choose(TrainConfig(), big) == 1
+    assert workers.choose(TrainConfig(), big, 64) == 1
     with pytest.raises(ConfigError, match="workers: expected 1 here, got 2; needs Linux"):
         workers.check(TrainConfig(workers=2))
 

@@ -46,7 +46,7 @@ def test_gradients_are_those_of_one_process(
     reference, model = make(name), make(name)
     expected = alone(reference, batches)
     with DataParallel(model, AdamW(model.parameters()), workers) as parallel:
-        losses = [parallel.backward(x, y, 1 / len(batches)) for x, y in batches]
+        losses = [parallel.backward(x, y, scale=1 / len(batches)) for x, y in batches]
         norm = parallel.reduce()
         same(losses, expected)
         same(grads(model), grads(reference))

@@ -41,16 +41,16 @@ def test_what_needs_too_much_is_refused_with_what_to_lower(monkeypatch: Any) -> 
     monkeypatch.setattr(memory, "machine_memory", lambda: 10**9)
     wide = GPTConfig(vocab_size=65, n_layer=4, n_embd=4096)
     with pytest.raises(ConfigError) as caught:
-        check_memory(wide, 1, numbers=4)
+        check_memory(wide, 1, 64, numbers=4)
     assert str(caught.value) == (
         "memory: 806,055,936 parameters need at least 12.9 GB, batches of 1 x 64 symbols 67.1 MB; "
         "this machine has 1.0 GB; lower n_layer or n_embd"
     )
     with pytest.raises(ConfigError, match=r"symbols 3\.\d GB; .* lower batch_size or block_size"):
-        check_memory(RNNConfig(vocab_size=65, n_layer=1, n_hidden=8), 200_000)
+        check_memory(RNNConfig(vocab_size=65, n_layer=1, n_hidden=8), 200_000, 64)
     with pytest.raises(ConfigError, match="lower n_layer, n_embd or n_hidden and batch_size or bl"):
-        check_memory(RNNConfig(vocab_size=65, n_layer=9, n_hidden=8000), 200_000)
-    check_memory(RNNConfig(vocab_size=65), 12, numbers=4)
+        check_memory(RNNConfig(vocab_size=65, n_layer=9, n_hidden=8000), 200_000, 64)
+    check_memory(RNNConfig(vocab_size=65), 12, 64, numbers=4)
 
 
 @pytest.mark.parametrize("settings", [{}, {"optimizer": "sgd"}, {"optimizer": "sgd", "beta1": 0.0}])
@@ -133,7 +133,7 @@ def test_a_limit_of_the_process_counts() -> None:
 
 def test_the_default_run_fits() -> None:
     for model in ("gpt", "gru", "lstm", "rnn"):
-        memory.check_run(TrainConfig(model=model), 100)
+        memory.check_run(TrainConfig(model=model), {"vocab_size": 100}, 64)
 
 
 def test_a_gpu_has_memory_of_its_own(monkeypatch: Any) -> None:
@@ -141,7 +141,7 @@ def test_a_gpu_has_memory_of_its_own(monkeypatch: Any) -> None:
     monkeypatch.setattr(memory, "machine_memory", lambda: 4 * 10**6)
     chosen = TrainConfig(batch_size=10_000)
     with pytest.raises(ConfigError, match="memory: 804,096 parameters need at least 12"):
-        memory.check_run(chosen, 65)
-    memory.check_run(chosen.merged({"device": "cuda"}), 65)
+        memory.check_run(chosen, {"vocab_size": 65}, 64)
+    memory.check_run(chosen.merged({"device": "cuda"}), {"vocab_size": 65}, 64)
     with pytest.raises(ConfigError, match="lower n_layer or n_embd"):
-        memory.check_run(chosen.merged({"device": "cuda", "n_layer": 8}), 65)
+        memory.check_run(chosen.merged({"device": "cuda", "n_layer": 8}), {"vocab_size": 65}, 64)

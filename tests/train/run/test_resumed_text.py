@@ -30,7 +30,7 @@ def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run on the help topics of Python 3.11.7."""
     python(monkeypatch, "3.11.7", OLD)
     trainer = saved(tmp_path / "run")
-    assert trainer.corpus.describe() == "the help topics of Python"
+    assert trainer.task.corpus.describe() == "the help topics of Python"
     return tmp_path / "run"
 
 
@@ -130,4 +130,4 @@ def test_a_run_is_resumed_in_another_folder(
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     trainer = Trainer.resume(tmp_path / "run")
-    assert trainer.same_text and trainer.corpus.describe() == "2 files, 760 bytes"
+    assert trainer.same_text and trainer.task.corpus.describe() == "2 files, 760 bytes"

@@ -108,7 +108,7 @@ def test_a_killed_run_repeats_the_steps_since_its_checkpoint(tmp_path: Path) -> 
 @pytest.mark.parametrize("model", SMALL)
 def test_it_learns(model: str) -> None:
     trainer = Trainer(config(model, steps=120, lr=3e-2), TEXT)
-    guess = math.log(len(trainer.tokenizer))
+    guess = math.log(len(trainer.task.tokenizer))
     before = trainer.evaluate()
     assert before is not None and abs(before - guess) < 0.5
     trainer.run()
@@ -119,12 +119,12 @@ def test_it_learns(model: str) -> None:
 
 def test_accumulated_batches_give_the_gradient_of_one_large_batch() -> None:
     trainer = Trainer(config(batch_size=4), TEXT)
-    x, y = trainer.data.batch(8)
+    x, y = trainer.task.data.batch(8)
     batches = iter([(x, y), (x[:4], y[:4]), (x[4:], y[4:])])
     results = []
     for settings in ({"batch_size": 8}, {"batch_size": 4, "accumulate": 2}):
         run = Trainer(config(optimizer="sgd", clip=0.0, **settings), TEXT)
-        run.data.batch = lambda size: next(batches)  # type: ignore[method-assign]
+        run.task.batch = lambda size: next(batches)  # type: ignore[method-assign]
         loss = run.train_step()
         results.append((loss, run.model.state_dict()))
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-6)
@@ -141,10 +141,10 @@ def test_validation_draws_nothing_and_weights_every_symbol_alike() -> None:
     total, count = 0.0, 0
     trainer.model.eval()
     with tt.no_grad():
-        for x, y in trainer.data.blocks("val", 1):
+        for x, y in trainer.task.data.blocks("val", 1):
             total += trainer.model(x, y)[1].item() * y.size
             count += y.size
-    assert count == len(trainer.data.val) - 1
+    assert count == len(trainer.task.data.val) - 1
     assert loss == pytest.approx(total / count, rel=1e-6)
 
 

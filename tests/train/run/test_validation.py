@@ -74,8 +74,8 @@ def test_every_validation_is_bounded_the_last_one_too() -> None:
     last = trainer.history.val[-1][1]
     assert last == trainer.evaluate(2) != trainer.evaluate()
     assert last != trainer.evaluate(1) and trainer.val_batches == (2, 12)
-    x, y = list(trainer.data.blocks("val", 3))[3]
-    np.testing.assert_array_equal(next(trainer.data.blocks("val", 3, 2))[0], x)
+    x, y = list(trainer.task.data.blocks("val", 3))[3]
+    np.testing.assert_array_equal(next(trainer.task.data.blocks("val", 3, 2))[0], x)
     assert trainer.evaluate(1) != trainer.model(x, y)[1].item(), "of one the middle is read"
 
 

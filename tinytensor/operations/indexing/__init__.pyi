@@ -23,7 +23,12 @@ def masked_select(x: Operand, mask: Operand) -> Tensor:
 def nonzero(x: Operand) -> tuple[Tensor, ...]:
     """Where ``x`` is not zero (True): per axis an int64 tensor of coordinates, in C order."""
 
-def embedding(ids: Operand, weight: Operand, padding_idx: int | None = None) -> Tensor:
+def embedding(
+    ids: Operand,
+    weight: Operand,
+    padding_idx: int | None = None,
+    sparse: bool = False,
+) -> Tensor:
     """Rows of the table ``weight`` (rows, width) at ``ids`` (any shape, integers)."""
 
 def one_hot(ids: Operand, num_classes: int | None = None, dtype: DType = "float32") -> Tensor:

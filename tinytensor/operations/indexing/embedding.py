@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.rows import Rows
 from ...define.op import op
 from ...define.samples import Sample
 from ...tensor.tensor import Tensor
@@ -78,12 +79,16 @@ embedding_grad.vjp(g=_embedding_grad_vjp)
         Sample(np.array([2, 0, 2, 0]), r(3, 2), -1),
         Sample(np.array(2), r(3, 4)),
         Sample(r.ints(3, 0), r(3, 4)),
+        Sample(r.ints(5, 6), r(5, 2), 1, True),
     ],
 )
-def embedding(xp, ids, weight, padding_idx=None):
+def embedding(xp, ids, weight, padding_idx=None, sparse=False):
     """Rows of the table ``weight`` (rows, width) at ``ids`` (any shape, integers).
 
-    The row ``padding_idx`` gets no gradient; a negative one counts from the end.
+    The row ``padding_idx`` gets no gradient; a negative one counts from the end. With ``sparse``
+    the ``grad`` of a leaf is a ``RowGrad``: only the rows that were read, so that neither backward
+    nor an optimiser's step takes longer for a larger table. A table that was itself computed,
+    ``tt.grad`` and ``create_graph`` have the usual gradient.
 
     Raises:
         TypeError: ids are not integers. IndexError: an id is not in [0, rows). ValueError:
@@ -103,11 +108,22 @@ def embedding(xp, ids, weight, padding_idx=None):
     return weight[ids]
 
 
-embedding.vjp(
-    weight=lambda xp, g, k: k.run(
-        embedding_grad, g, k.ids, rows=k.shape_of(1)[0], padding_idx=k.padding_idx
-    )
-)
+def _embedding_vjp(xp: Any, g: Any, k: Any) -> Any:
+    shape = k.shape_of(1)
+    if k.sparse and not k.graph and isinstance(k.node.parents[1], Tensor):
+        return _rows_read(k.ids.reshape(-1), g.reshape(-1, shape[1]), shape, k.padding_idx)
+    return k.run(embedding_grad, g, k.ids, rows=shape[0], padding_idx=k.padding_idx)
+
+
+def _rows_read(ids: Any, g: Any, shape: tuple[int, ...], padding_idx: int | None) -> Rows:
+    """What :data:`embedding_grad` computes, without the rows that no id names."""
+    if padding_idx is not None:
+        counts = ids != padding_idx % shape[0]
+        ids, g = ids[counts], g[counts]
+    return Rows.added_up(ids, g, shape)
+
+
+embedding.vjp(weight=_embedding_vjp)
 
 
 @op(
