@@ -38,7 +38,7 @@ class GPT:
 
 @dataclass(frozen=True)
 class Recurrent:
-    """One training step of a language model on ``cell`` = "lstm" or "rnn"."""
+    """One training step of a language model on ``cell`` = "lstm", "gru" or "rnn"."""
 
     cell: str
     layers: int
@@ -46,6 +46,11 @@ class Recurrent:
     block: int
     batch: int
     vocab: int = 65
+
+    @property
+    def gates(self) -> int:
+        """How many blocks of rows each of the cell's weights has."""
+        return {"lstm": 4, "gru": 3, "rnn": 1}[self.cell]
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,7 @@ WORKLOADS = [
     Workload("gpt-L", L, slow=("autograd",)),
     Workload("gpt-L-dropout", replace(L, dropout=0.2), slow=("autograd",)),
     Workload("lstm", Recurrent("lstm", 2, 256, 64, 32)),
+    Workload("gru", Recurrent("gru", 2, 256, 64, 32)),
     Workload("rnn", Recurrent("rnn", 2, 256, 64, 32)),
     Workload("mlp", MLP()),
     Workload("moons", Moons()),
@@ -149,6 +155,7 @@ QUICK = [
     Workload("gpt-quick", GPT(2, 2, 32, 16, 4)),
     Workload("gpt-quick-dropout", GPT(2, 2, 32, 16, 4, dropout=0.2)),
     Workload("lstm-quick", Recurrent("lstm", 2, 16, 8, 4)),
+    Workload("gru-quick", Recurrent("gru", 2, 16, 8, 4)),
     Workload("rnn-quick", Recurrent("rnn", 2, 16, 8, 4)),
     Workload("mlp-quick", MLP()),
     Workload("moons-quick", Moons(points=10, hidden=4)),
@@ -185,9 +192,9 @@ def gpt_weights(s: GPT) -> Weights:
 
 
 def recurrent_weights(s: Recurrent) -> Weights:
-    """Uniform starting values under PyTorch's names, gates stacked i, f, g, o, float32."""
+    """Uniform starting values under PyTorch's names, gates stacked as there, float32."""
     rng = np.random.default_rng(2)
-    rows = s.width * (4 if s.cell == "lstm" else 1)
+    rows = s.width * s.gates
 
     def uniform(*shape: int) -> np.ndarray:
         return (rng.uniform(-1, 1, shape) / math.sqrt(s.width)).astype(np.float32)

@@ -223,7 +223,8 @@ def main() -> None:
             runs = [train(weights.network(name), seed=seed) for seed in (1, 2, 3)]
             cosine = [table({name: layer})[name] for layer, _ in runs]
             named = [accuracy(*run) for run in runs]
-            trained[name], right[name] = (np.mean(rows, axis=0).tolist() for rows in (cosine, named))
+            trained[name] = np.mean(cosine, axis=0).tolist()
+            right[name] = np.mean(named, axis=0).tolist()
             print(f"{name}, each training at 32: {', '.join(f'{row[4]:.3f}' for row in named)}")
         print()
         show("trained, cosine", trained, 6)

@@ -114,7 +114,7 @@ def _write(param: Tensor, values: np.ndarray) -> None:
         param.copy_(values)
 
 
-def start_orthogonal(rnn: RNN | LSTM) -> None:
+def start_orthogonal(rnn: RNN | GRU | LSTM) -> None:
     """Give the weights of the states orthogonal blocks, one for each gate: signals stay alive over
     many steps."""
     shape = (rnn.hidden_size, rnn.hidden_size)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import operations
 from ..nn import (
     Dropout,
     Embedding,
@@ -239,15 +240,22 @@ class Transformer(EncoderDecoder[TransformerConfig]):
         mask = None if state.mask is None else state.mask[rows]
         return TransformerState(state.memory[rows], mask, state.own, state.cross, state.length)
 
-    def _embed(self, ids: Tensor, start: int = 0) -> Tensor:
+    def _embed(self, ids: Tensor, start: int = 0) -> tuple[Tensor, Tensor | None]:
+        """ids (batch, time) -> features, and True where a symbol is, or None where none is PAD.
+
+        Those of PAD are zeros, so that not even the rounding of others depends on them.
+        """
         x = self.wte(ids) * math.sqrt(self.config.n_embd)
-        return self.dropout(x if self.wpe is None else self.wpe(x, start))
+        if self.wpe is not None:
+            x = self.wpe(x, start)
+        real = ids != PAD if bool((ids.numpy() == PAD).any()) else None
+        if real is not None:
+            x = operations.where(operations.expand_dims(real, -1), x, 0.0)
+        return self.dropout(x), real
 
     def _read(self, source: Tensor) -> TransformerState:
         """The encoder."""
-        padded = bool((source.numpy() == PAD).any())
-        mask = source != PAD if padded else None
-        x = self._embed(source)
+        x, mask = self._embed(source)
         for block in self.encoder:
             x = block(x, key_mask=mask)
         return TransformerState(x if self.ln_encoder is None else self.ln_encoder(x), mask)
@@ -255,9 +263,9 @@ class Transformer(EncoderDecoder[TransformerConfig]):
     def _write(self, ids: Tensor, state: TransformerState) -> Tensor:
         """The decoder, on symbols that follow those that the state has read.
 
-        Padding at the end of a target needs no mask: no symbol before it sees it.
+        Padding at the end of a target needs no mask: no symbol before sees it.
         """
-        x = self._embed(ids, state.length)
+        x, _ = self._embed(ids, state.length)
         for i, block in enumerate(self.decoder):
             x = block(
                 x,

@@ -91,7 +91,9 @@ class AdditiveAttention(Module):
 
     def _check(self, query: Tensor, keys: Tensor) -> None:
         if keys.ndim != 3 or keys.shape[-1] != self.key_dim:
-            raise ValueError(f"keys: expected shape (batch, time, {self.key_dim}), got {keys.shape}")
+            raise ValueError(
+                f"keys: expected shape (batch, time, {self.key_dim}), got {keys.shape}"
+            )
         wanted = (len(keys), self.query_dim)
         if query.ndim not in (2, 3) or (len(query), query.shape[-1]) != wanted:
             raise ValueError(

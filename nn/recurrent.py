@@ -211,7 +211,8 @@ class RNN(_OneState):
         super().__init__(input_size, hidden_size, *settings)
 
     def _layer(self, x: Tensor, state: list[Tensor], weights: list[Any]) -> Any:
-        hs = operations.rnn(x, *state, *weights, nonlinearity=self.nonlinearity)
+        w_ih, w_hh, bias = weights
+        hs = operations.rnn(x, state[0], w_ih, w_hh, bias, self.nonlinearity)
         return hs, [hs[-1]]
 
     def extra_repr(self) -> str:

@@ -114,15 +114,16 @@ def test_the_page_has_the_figures_of_the_script(drawn: Any) -> None:
         assert line in page, line
 
 
-def test_a_trained_gru_remembers_beyond_what_it_has_read(drawn: Any) -> None:
-    """A short training: it is on its way where an eighth is chance, and its states keep apart."""
-    layer = drawn.network("GRU")
-    before = memory.table({"GRU": layer}, count=200)["GRU"][4]
-    layer, head = memory.train(layer, steps=150)
-    right = memory.accuracy(layer, head, count=500)
-    after = memory.table({"GRU": layer}, count=200)["GRU"][4]
-    assert right[0] > 0.5 and right[4] > 0.25, right
-    assert after < 0.9 < before
+@pytest.mark.parametrize("name, right, wrong", [("LSTM, open", 0.6, 0.0), ("LSTM", 0.2, 0.5)])
+def test_what_a_short_training_teaches(name: str, right: float, wrong: float, drawn: Any) -> None:
+    """Behind 32 tokens, where guessing is right 1 time in 8: the LSTM that starts open is soon on
+    its way, the other keeps its states apart but not yet by what it is asked."""
+    layer = drawn.network(name)
+    before = memory.table({name: layer}, count=200)[name][4]
+    layer, head = memory.train(layer, steps=250)
+    found = memory.accuracy(layer, head, count=500)[4]
+    assert right < found and (not wrong or found < wrong), found
+    assert memory.table({name: layer}, count=200)[name][4] < 0.5 < before
 
 
 def test_the_picture_is_drawn(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def gpt_time(s: w.GPT) -> Callable[[], float]:
 
 def recurrent_weights(s: w.Recurrent) -> Callable[[], float]:
     """For each layer the projection of all inputs, and one product for the gradient of w_hh."""
-    rows, gates = s.batch * s.block, s.width * (4 if s.cell == "lstm" else 1)
+    rows, gates = s.batch * s.block, s.width * s.gates
     products = linear(rows, s.width, s.vocab)
     for _ in range(s.layers):
         products += [*linear(rows, s.width, gates), linear(rows, s.width, gates)[2]]
@@ -79,7 +79,7 @@ def recurrent_weights(s: w.Recurrent) -> Callable[[], float]:
 
 def recurrent_time(s: w.Recurrent) -> Callable[[], float]:
     """For each layer and time step h w_hhᵀ, and its gradient with respect to h."""
-    gates = s.width * (4 if s.cell == "lstm" else 1)
+    gates = s.width * s.gates
     return stepper(linear(s.batch, s.width, gates)[:2] * (s.layers * s.block))
 
 

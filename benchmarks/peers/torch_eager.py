@@ -104,11 +104,11 @@ class GPT(nn.Module):
 
 
 class RecurrentLM(nn.Module):
-    """Embedding, torch.nn.LSTM or RNN, head."""
+    """Embedding, torch.nn.LSTM, GRU or RNN, head."""
 
     def __init__(self, s: w.Recurrent):
         super().__init__()
-        cell = nn.LSTM if s.cell == "lstm" else nn.RNN
+        cell = getattr(nn, s.cell.upper())
         self.wte = nn.Embedding(s.vocab, s.width)
         self.rnn = cell(s.width, s.width, s.layers, batch_first=True)
         self.lm_head = nn.Linear(s.width, s.vocab)

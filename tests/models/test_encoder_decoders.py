@@ -20,6 +20,10 @@ from ..nn.helpers import check_gradients, randomize, values_of
 #: a tiny one of each
 KINDS: dict[str, dict[str, Any]] = {
     "bahdanau": {"vocab_size": 6, "block_size": 7, "n_embd": 2, "n_hidden": 3},
+    "transformer": {
+        "vocab_size": 6, "block_size": 7, "n_layer": 2, "n_head": 2, "n_embd": 4, "dropout": 0.0,
+        "label_smoothing": 0.0,
+    },
 }
 SOURCES = [[3, 5, 4, 3], [4, 3], [5]]
 TARGETS = [[4, 5], [3, 3, 5], [4]]

@@ -61,8 +61,8 @@ class TrainConfig:
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
     n_hidden: int | None = setting(
         None,
-        "State of an rnn, gru or lstm (default: 480, 280, 240), inner width of a transformer's "
-        "layers (default: 4 n_embd)",
+        "State of an rnn, gru, lstm or bahdanau (default: 480, 280, 240, 128), inner width of a "
+        "transformer's layers (default: 4 n_embd)",
         1,
     )
     block_size: int | None = setting(

@@ -12,6 +12,8 @@ import numpy as np
 from ...arrays.random import Generator
 from .errors import DataError
 
+#: how many parts of a text are searched for examples
+_TRIES = 1000
 #: a word (of letters, digits and underscores, as names in a program are), or the end of a sentence
 _PARTS = re.compile(r"[^\W\d]\w*|[.!?](?=\s)|\n\s*\n")
 
@@ -148,7 +150,7 @@ class Neighbours:
         subsample: t; 0 leaves no word out.
 
     Raises:
-        DataError: no words.
+        DataError: no sentence has two words, or there are no two different words.
     """
 
     def __init__(
@@ -161,8 +163,13 @@ class Neighbours:
         negatives: int = 5,
         subsample: float = 1e-3,
     ):
-        if not len(ids):
-            raise DataError("data: expected some words of the vocabulary, got none")
+        if not (numbers[1:] == numbers[:-1]).any():
+            raise DataError(
+                f"data: expected sentences of several words of the vocabulary, got {len(ids)} words, "
+                "each alone in its sentence; use a longer text or a smaller min_count"
+            )
+        if np.count_nonzero(counts) < 2:
+            raise DataError("data: expected at least 2 different words in the text to learn from")
         self.ids, self.numbers = ids, numbers
         self.mode, self.window, self.negatives = mode, window, negatives
         self.random_words = Alias(np.asarray(counts, np.float64) ** 0.75)
@@ -184,12 +191,19 @@ class Neighbours:
             words, samples, labels, int64: words (n,), or for "cbow" (n, 2 window), with -1 at the
             end of rows with fewer; samples (n, 1 + negatives), the right one first; labels of the
             same shape, 1 and then 0.
+
+        Raises:
+            DataError: (nearly) all words are left out.
         """
-        while True:
+        for _ in range(_TRIES):
             start = int(rng.integers(0, len(self.ids)))
             found = self.examples(start, self.words_for(size), rng)
             if len(found[0]):
                 return tuple(part[:size] for part in found)
+        raise DataError(
+            f"data: no two words stay near each other in {_TRIES} parts of the text; use a longer "
+            "text or a larger subsample"
+        )
 
     def examples(self, start: int, length: int, rng: Generator) -> tuple[np.ndarray, ...]:
         """All examples of ``length`` words from a place on; after the last comes the first."""

@@ -109,6 +109,8 @@ def _restore(saved: Checkpoint, file: Path) -> Restored:
         raise ValueError(f"it has no {', '.join(missing)}, as the checkpoint of a run has")
     step = _count("step", meta["step"])
     config = _run_config(meta["config"])
+    if meta["symbols"] is None:  # which would stand for that of the data
+        raise ValueError("symbols: expected a vocabulary, got nothing")
     task = TASKS[config.task](config, meta["symbols"])
     name, model_config = _model_config(meta["model"], config, task)
     states = _generators(meta["random"])

@@ -80,14 +80,11 @@ def plot_alignments(path: str | Path, task: Pairs, model: Any, texts: Sequence[s
     height = TOP + rows_of_all * SQUARE + (len(maps) - 1) * BETWEEN + BOTTOM
     figure = Figure(figsize=(width, height), dpi=100)
     FigureCanvasAgg(figure)
-    for line, size, weight, down in (
-        (f"Where {type(model).__name__} looks in its input for each character that it writes", 12, "bold", 0.3),
-        ("A row for each character of the answer; the darker, the more attention. Each row sums to 1.", 10, "normal", 0.58),
-    ):
-        figure.text(
-            0.2 / width, 1 - down / height, line, fontsize=size, fontweight=weight, va="center",
-            parse_math=False,
-        )  # fmt: skip
+    title = f"Where {type(model).__name__} looks in its input"
+    legend = "A row for each character that it writes: the darker, the more attention"
+    place: dict[str, Any] = {"x": 0.2 / width, "va": "center", "parse_math": False}
+    figure.text(y=1 - 0.3 / height, s=title, fontsize=12, fontweight="bold", **place)
+    figure.text(y=1 - 0.58 / height, s=legend, fontsize=10, **place)
     top = height - TOP
     for text, answer, weights in zip(texts, answers, maps, strict=True):
         rows, columns = weights.shape

@@ -33,7 +33,7 @@ class AnalogiesTask(WordsTask):
     name = "analogies"
     about = "word vectors of generated sentences: as paris is to france, what is to japan?"
     recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "word2vec": {**RECIPE, "n_embd": 50, "min_count": 2, "steps": 4000}
+        "word2vec": {**RECIPE, "min_count": 2, "steps": 3000}
     }
     reads: ClassVar[tuple[str, ...]] = ("window", "negatives", "min_count", "subsample")
     usual_sizes: ClassVar[Mapping[str, Any]] = {"vocab_size": 581}

@@ -90,7 +90,7 @@ class Classification(Task):
         right, count = int((found.argmax(axis=1) == targets).sum()), len(targets)
         return Score("accuracy", right / count, right, count, f"{self.things} never seen")
 
-    def show(self, model: Any, seed: int, length: int) -> str:
+    def show(self, model: Any, seed: int) -> str:
         """See :class:`Task`: some of the test part, and what the model says of them."""
         x, targets = self.test
         picked = np.random.default_rng(seed).permutation(len(x))[:SHOWN]

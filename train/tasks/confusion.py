@@ -64,6 +64,7 @@ def draw_confusion(
     for axes, i in zip(grid.flat, order):
         axes.imshow(images[i], cmap="gray_r", vmin=0, vmax=1)
         miss = said[i] != targets[i]
-        note = f"{classes[said[i]]} ({sure[i]:.0%})" + (f", is {classes[targets[i]]}" if miss else "")
+        note = f"{classes[said[i]]} ({sure[i]:.0%})"
+        note += f", is {classes[targets[i]]}" if miss else ""
         axes.set_title(note, fontsize=8.5, color="#d55e00" if miss else "black")
     return write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:]))

@@ -197,12 +197,10 @@ def shifted(images: np.ndarray, by: np.ndarray) -> np.ndarray:
         by: (2, n) pixels down and to the right, less than one. Between pixels numbers are
             interpolated.
     """
-    n, height, width = images.shape
+    _, height, width = images.shape
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
-    # what a pixel shows lies against the shift: down by 0.3 is 0.3 of the pixel above
     down, right = by[:, :, None, None].astype(images.dtype)
-    rows = _mixed(padded, down, 1, height)
-    return _mixed(rows, right, 2, width)
+    return _mixed(_mixed(padded, down, 1, height), right, 2, width)
 
 
 def _mixed(padded: np.ndarray, by: np.ndarray, axis: int, length: int) -> np.ndarray:

@@ -2,18 +2,21 @@
 
 A text is a row of *stretches*, whole paragraphs of a thousand characters or more. Each stretch lies
 in one part only, and so does every passage, which is cut out of one stretch. A paragraph that comes
-again, in the same text or in another, is read once.
+again, in the same text or in another, is read once; a sentence may still come twice, so passages to
+validate or test on that have much in common with what is learnt from can be told (:func:`copied`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
 #: characters of a stretch, at least: as many as here, and as many times the length of a passage
 STRETCH, PASSAGES = 1000, 4
+#: characters in a row that two passages of their own hardly have in common
+SAME = 60
 #: the shares of the stretches of each text that are for testing and for validation
 TEST, VAL = 0.2, 0.1
 
@@ -87,8 +90,8 @@ def _split(row: list[str]) -> Parts:
 
 def starts(stretch: str, length: int) -> list[int]:
     """Where passages of ``length`` characters can begin: at each word that has enough after it."""
-    last = len(stretch) - length
-    return [0, *(m.end() for m in re.finditer(" ", stretch) if m.end() <= last)] if last >= 0 else []
+    words = (0, *(match.end() for match in re.finditer(" ", stretch)))
+    return [start for start in words if start + length <= len(stretch)]
 
 
 def passages(stretch: str, length: int) -> list[str]:
@@ -100,3 +103,16 @@ def passages(stretch: str, length: int) -> list[str]:
             end = start + length
             found.append(stretch[start:end])
     return found
+
+
+def copied(found: Iterable[str], learnt: Iterable[str]) -> set[str]:
+    """Those of the passages found that have ``SAME`` characters in a row that are learnt from."""
+    rows: dict[str, set[str]] = {}
+    for passage in found:
+        for start in range(len(passage) - SAME + 1):
+            rows.setdefault(passage[start : start + SAME], set()).add(passage)
+    result: set[str] = set()
+    for text in learnt:
+        for start in range(len(text) - SAME + 1):
+            result |= rows.get(text[start : start + SAME], set())
+    return result

@@ -16,7 +16,7 @@ from ..data.files import find_files
 from ..data.text import Fingerprint, help_texts, load_text
 from .classification import Classification
 from .evidence import draw_evidence, reasons
-from .passages import Parts, parts, passages, plain, starts
+from .passages import Parts, copied, parts, passages, plain, starts
 from .task import Batch, Settings
 
 #: how many of the help topics: the longest; the others are too short to learn from
@@ -38,7 +38,7 @@ class TopicsTask(Classification):
     """Passages of texts, each to be told from which text it is; see :class:`Task`.
 
     Texts are cut by :mod:`.passages`: no character of a passage that is validated or tested on is
-    ever learnt from. Symbols are characters, with single spaces in place of line breaks; a batch
+    ever learnt from, and none of these has 60 characters in a row that are. Symbols are characters, with single spaces in place of line breaks; a batch
     holds ids (batch, ``length``), and classes (batch,).
 
     A passage to learn from begins at any word of the training part, each as often.
@@ -182,16 +182,19 @@ class TopicsTask(Classification):
         return self._encoded("test")
 
     def _encoded(self, part: str) -> Batch:
-        texts, targets = [], []
-        for target, name in enumerate(self.classes):
-            for stretch in getattr(self.parts[name], part):
-                found = passages(stretch, self.length)
-                texts += map(self.encode, found)
-                targets += [target] * len(found)
-        x = np.full((len(texts), self.length), PAD, dtype=np.int64)
-        for row, ids in zip(x, texts, strict=True):
+        found = [
+            (passage, target)
+            for target, name in enumerate(self.classes)
+            for stretch in getattr(self.parts[name], part)
+            for passage in passages(stretch, self.length)
+        ]
+        learnt = (stretch for parts in self.parts.values() for stretch in parts.train)
+        known = copied((passage for passage, _ in found), learnt)
+        kept = [(self.encode(passage), target) for passage, target in found if passage not in known]
+        x = np.full((len(kept), self.length), PAD, dtype=np.int64)
+        for row, (ids, _) in zip(x, kept, strict=True):
             row[: len(ids)] = ids
-        return x, np.array(targets)
+        return x, np.array([target for _, target in kept], dtype=np.int64)
 
     def describe(self) -> str:
         """See :class:`Task`."""

@@ -89,4 +89,4 @@ def _panel(axes: Any, name: str, groups: Sequence[Group]) -> None:
     axes.margins(0.08)
     axes.spines[["top", "right"]].set_visible(False)
     if any(group.name for group in groups):
-        axes.legend(frameon=False, loc="best")
+        axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(groups))

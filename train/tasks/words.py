@@ -21,8 +21,8 @@ from .word_map import Group, draw_words
 #: what word vectors are trained with: fast and steady at once, and no step for other words
 RECIPE: Mapping[str, Any] = {
     "n_embd": 100, "mode": "skipgram", "window": 5, "negatives": 5, "min_count": 5,
-    "subsample": 1e-3, "steps": 6000, "batch_size": 1024, "optimizer": "adagrad", "lr": 0.1,
-    "warmup": 0, "weight_decay": 0.0, "clip": 0.0, "eval_every": 1000, "checkpoint_every": 2000,
+    "subsample": 1e-3, "steps": 1500, "batch_size": 1024, "optimizer": "adagrad", "lr": 0.1,
+    "warmup": 0, "weight_decay": 0.0, "clip": 0.0, "eval_every": 500, "checkpoint_every": 500,
     "workers": 1,
 }  # fmt: skip
 #: the most frequent words of a text say little; pictures and examples leave out so many
