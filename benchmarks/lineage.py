@@ -1,4 +1,4 @@
-"""The figure that each model of the lineage reaches on its task: three seeds, mean and spread.
+"""The figure that each model of the lineage reaches on its task: mean and spread of three seeds.
 
     python benchmarks/lineage.py                       # all of them, one after the other
     python benchmarks/lineage.py dates addition        # some tasks
@@ -20,10 +20,12 @@ import sys
 import time
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
 from tinytensor.train.config import TrainConfig
 from tinytensor.train.tasks import TASKS
 
-ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "build" / "lineage"
 #: what environments set that slows NumPy's products
 SLOW = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
@@ -39,7 +41,7 @@ def main() -> None:
     print("| task | model | steps | figure | mean | seeds | seconds |")
     print("|---|---|---|---|---|---|---|")
     for task in given.tasks:
-        for model in TASKS[task].models:
+        for model in TASKS[task].recipes:
             found = [run(task, model, seed, given.workers) for seed in given.seeds]
             print(line(task, model, found), flush=True)
 
