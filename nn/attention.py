@@ -264,10 +264,10 @@ class MultiHeadAttention(Module):
         if not cache.parts:
             q, *cache.parts = self._heads(query, key, value, None)
             return (q, *cache.parts)
-        weight, bias = self.in_proj_weight, self.in_proj_bias
-        weight = self.q_proj_weight if weight is None else weight[: self.embed_dim]
-        bias = None if bias is None else bias[: self.embed_dim]
-        return (split_heads(operations.linear(query, weight, bias), self.num_heads), *cache.parts)
+        both, biases, dim = self.in_proj_weight, self.in_proj_bias, self.embed_dim
+        weight = self.q_proj_weight if both is None else both[:dim]
+        q = operations.linear(query, weight, None if biases is None else biases[:dim])
+        return (split_heads(q, self.num_heads), *cache.parts)
 
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> Any:
         """Queries, keys and values, each (batch, time, embed_dim)."""
