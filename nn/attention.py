@@ -252,8 +252,9 @@ class MultiHeadAttention(Module):
             return self.out_proj(merge_heads(attend(self, q, k, v, joint, is_causal, p)))
         _record(self, q, k, joint, is_causal)
         weights = attention_weights(q, k, joint, is_causal)
-        dropped = operations.dropout(weights, p, generator=random.generator("dropout"))
-        y = self.out_proj(merge_heads(operations.matmul(dropped if p else weights, v)))
+        generator = random.generator("dropout")
+        dropped = operations.dropout(weights, p, generator=generator) if p else weights
+        y = self.out_proj(merge_heads(operations.matmul(dropped, v)))
         return y, (weights.mean(axis=1) if average_weights else weights)
 
     def _heads(self, query: Tensor, key: Tensor, value: Tensor, cache: KeyValues | None) -> Any:
