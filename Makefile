@@ -5,6 +5,7 @@
 # make docs     write docs/ops.md and docs/architecture.svg from the code
 # make stubs    write the .pyi files, which editors read, from the registry of ops
 # make bench    measure beside other frameworks                    ARGS="gpt-S lstm"  ARGS=--quick
+# make comparison   six ways to read a sequence: docs/comparison.md   ARGS=--quick
 # make clean    delete the environment, builds and caches
 #
 # Everything happens in $(VENV), made once by $(PYTHON) -m venv. A stamp file for each set of
@@ -19,7 +20,7 @@ PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help train test fuzz lint docs stubs bench clean install install-test install-dev
+.PHONY: help train test fuzz lint docs stubs bench comparison clean install install-test install-dev
 
 help:
 	@echo "make train [ARGS=\"--model lstm --data my.txt --steps 500\"]   train a model, show a sample"
@@ -29,6 +30,7 @@ help:
 	@echo "make docs                                                    write the pages made from code"
 	@echo "make stubs                                                   write what editors read of the ops"
 	@echo "make bench [ARGS=\"gpt-S lstm\"]                               measure beside PyTorch, JAX, ..."
+	@echo "make comparison                                              write docs/comparison.md, measured"
 	@echo "make clean                                                   delete $(VENV), builds, caches"
 	@echo
 	@echo "Other settings: PYTHON=python3.12 (makes the environment), VENV=.venv312 (its folder)."
@@ -63,6 +65,9 @@ bench:
 	@$(MAKE) --no-print-directory install VENV="$(BENCH_VENV)"
 	@$(MAKE) --no-print-directory "$(BENCH_VENV)/.installed-bench" VENV="$(BENCH_VENV)"
 	@"$(BENCH_VENV)/bin/python" -m benchmarks $(ARGS)
+
+comparison: install
+	@$(PY) lessons/comparison.py $(ARGS)
 
 install: $(VENV)/.installed
 install-test: $(VENV)/.installed-test

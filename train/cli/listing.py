@@ -22,7 +22,7 @@ def models() -> None:
         size = f"{config(**settings).parameter_count():,}"
         tasks = [task, *(t for t, c in TASKS.items() if name in c.models and t != task)]
         rows.append((name, size, ", ".join(tasks), f"{model.about} ({model.paper})"))
-    show([], [Table("model", ("parameters", "tasks", ""), rows)], [])
+    show([], [Table("model", ("parameters, about", "tasks", "what it is"), rows, (1, 2))], [])
 
 
 def tasks(
@@ -32,7 +32,7 @@ def tasks(
 ) -> None:
     """List the tasks: what each is about, and the models that can learn it."""
     rows = [(name, ", ".join(task.models), task.about) for name, task in TASKS.items()]
-    show([], [Table("task", ("models", ""), rows)], [])
+    show([], [Table("task", ("models", "what is learnt"), rows, (0, 1))], [])
     if recipes:
         for name, task in TASKS.items():
             for model, recipe in task.recipes.items():
