@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from itertools import starmap
+from typing import Annotated, Any
 
 import typer
 
@@ -35,5 +36,13 @@ def tasks(
     if recipes:
         for name, task in TASKS.items():
             for model, recipe in task.recipes.items():
-                flags = " ".join(f"--{k.replace('_', '-')} {v}" for k, v in recipe.items())
+                flags = " ".join(starmap(_flag, recipe.items()))
                 print(f"{name}, {model}: {flags}")
+
+
+def _flag(name: str, value: Any) -> str:
+    """A setting as ``tinytensor train`` takes it."""
+    name = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no-{name}"
+    return f"--{name} {value}"

@@ -75,7 +75,7 @@ def test_info_tells_versions_and_what_a_checkpoint_holds(trained: Path) -> None:
         assert text in done.stdout
 
 
-@pytest.mark.parametrize("model", ["gpt", "gru", "lstm", "rnn"])
+@pytest.mark.parametrize("model", ["gpt", "gru", "lstm", "rnn", "image_cnn", "transformer"])
 def test_drawing_a_small_model(model: str, folder: Path) -> None:
     done = call("draw", model, "--out", "graph.gv", "--depth", "2", "--n-layer", "1", cwd=folder)
     assert done.returncode == 0, done.stderr
