@@ -247,7 +247,7 @@ class ImageCNN(Classifier[ImageCNNConfig]):
         any number type -> (batch, n_hidden)."""
         x = self._checked(x)
         for conv in self.convs:
-            x = operations.relu(self.pool(conv(x)))  # the largest first: fewer numbers, same result
+            x = operations.relu(self.pool(conv(x)))  # in this order fewer numbers
         return operations.relu(self.hidden(operations.flatten(x, 1)))
 
     def _checked(self, images: Any) -> Tensor:

@@ -162,7 +162,8 @@ def test_a_vocabulary_is_enough_to_answer(task: TopicsTask, monkeypatch: Any) ->
     assert other.answer(model, "the value of an expression") == want
     assert other.sizes() == task.sizes() and other.vocabulary == task.vocabulary
     for wrong in (3, {}, {"classes": ["a"]}, {"classes": "ab", "symbols": "ab"},
-                  {"classes": ["a"], "symbols": "ba"}, {"classes": ["a"], "symbols": ""}):  # fmt: skip
+                  {"classes": ["a"], "symbols": "ba"}, {"classes": ["a"], "symbols": ""},
+                  {"classes": ["a", "a"], "symbols": "ab"}):  # fmt: skip
         with pytest.raises(ValueError, match="vocabulary: expected"):
             TopicsTask(settings(), vocabulary=wrong)
 
