@@ -5,8 +5,8 @@ words, with sparse gradients and with gradients of the whole table; and, where g
 both on the same generated text with the same settings, one thread each, with the neighbours that
 they agree on.
 
-gensim's inner loop is compiled C that makes a step for each pair of words. Ours are steps of about a
-thousand pairs on NumPy.
+gensim's inner loop is compiled C that makes a step for each pair of words. Ours are steps of about
+a thousand pairs on NumPy.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ def beside_gensim(epochs: int, theirs: int) -> None:
     words = Words.counted(sentences, 1)
     classed = [words.ids[word] for group in analogies.classes().values() for word in group]
     print(
-        f"\n{len(sentences):,} generated sentences, {sum(map(len, sentences)):,} words; one thread; "
-        f"ours {epochs} epochs, gensim {theirs}"
+        f"\n{len(sentences):,} generated sentences, {sum(map(len, sentences)):,} words; one "
+        f"thread; ours {epochs} epochs, gensim {theirs}"
     )
     print(f"{'':<24}  {'words/s':>9}  {'ratio':>6}  {'purity':>6}  {'analogies':>9}")
     for mode in ("skipgram", "cbow"):
