@@ -22,7 +22,6 @@ from ..tensor.tensor import Tensor
 from .base import Model, ModelConfig, Shapes
 from .generate import probabilities
 
-
 C = TypeVar("C", bound=ModelConfig)
 
 

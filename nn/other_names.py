@@ -15,6 +15,7 @@ OF_NN = {
     "utils": "tt.train.clip_grad_norm, which writes to the gradients as clip_grad_norm_ does",
     "quantization": "",
     "MultiheadAttention": "nn.MultiHeadAttention",
+    "BahdanauAttention": "nn.AdditiveAttention",
     "Transformer": _BLOCK,
     "TransformerEncoder": f"nn.Sequential of {_BLOCK}",
     "TransformerEncoderLayer": _BLOCK,

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tinytensor as tt
 from tinytensor import nn
@@ -95,12 +97,21 @@ def test_keys_are_projected_once(model: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert len(calls) == 2, "once for a batch, however many steps"
 
 
-def test_shapes_in_the_state_dict() -> None:
-    model = Bahdanau(CONFIG)
+@given(st.integers(4, 6), st.integers(1, 5), st.integers(1, 4), st.integers(1, 4))
+@settings(max_examples=20)
+def test_shapes_and_counts_are_those_of_the_model(
+    vocab: int, block: int, embd: int, hidden: int
+) -> None:
+    """Names, shapes and their order; and what a training step keeps is no overestimate."""
+    config = BahdanauConfig(vocab, block, n_embd=embd, n_hidden=hidden)
+    model = Bahdanau(config)
     shapes = [(name, array.shape) for name, array in model.state_dict().items()]
-    assert list(CONFIG.parameter_shapes()) == shapes
-    assert CONFIG.parameter_count() == model.num_parameters()
-    assert CONFIG.array_count() == len(shapes)
+    assert list(config.parameter_shapes()) == shapes
+    assert config.parameter_count() == model.num_parameters()
+    assert config.array_count() == len(shapes)
+    ids = np.full((2, block), 3)
+    report = tt.memory_report(model.loss(ids, ids, ids))
+    assert config.kept_per_symbol() * 2 * ids.size * 4 <= report.total - report.leaves
 
 
 def test_the_papers_size() -> None:
@@ -113,13 +124,6 @@ def test_the_papers_size() -> None:
     attention = 1000 + 1000 * 1000 + 1000 * 2000
     biases = 3 * 6 * 1000 + 1000 + 1240 + 30_000
     assert config.parameter_count() == tables + encoder + decoder + attention + output + biases
-
-
-def test_what_a_step_keeps_is_no_overestimate() -> None:
-    config = BahdanauConfig(vocab_size=5, block_size=9, n_embd=3, n_hidden=4)
-    ids = np.full((2, 9), 3)
-    report = tt.memory_report(Bahdanau(config).loss(ids, ids, ids))
-    assert config.kept_per_symbol() * 2 * ids.size * 4 <= report.total - report.leaves
 
 
 def test_states_start_orthogonal() -> None:

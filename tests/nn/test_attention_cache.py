@@ -55,6 +55,17 @@ def test_gradients_through_a_cache_are_those_without(rng: np.random.Generator) -
         np.testing.assert_allclose(values_of(t.grad), expected, atol=1e-12)
 
 
+def test_recording_of_gradients_may_end_in_the_middle(rng: np.random.Generator) -> None:
+    layer = block(rng, causal=True)
+    x = double(rng.standard_normal((2, 4, 6)))
+    want, cache = values_of(layer(x)), KeyValues(4)
+    first = layer(x[:, :1], cache=cache)
+    with tt.no_grad():
+        others = [layer(x[:, t : t + 1], cache=cache) for t in (1, 2, 3)]
+    got = np.concatenate([values_of(part) for part in (first, *others)], axis=1)
+    np.testing.assert_allclose(got, want, atol=1e-13)
+
+
 @pytest.mark.parametrize("sizes", [{}, {"kdim": 3, "vdim": 5}, {"bias": False}], ids=str)
 def test_keys_of_memory_are_computed_once(
     sizes: dict[str, Any], rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch

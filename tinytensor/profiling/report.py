@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .memory import _readable
@@ -70,13 +70,14 @@ def number(count: float) -> str:
     return f"{count:,.0f}" if count == int(count) else f"{count:,.1f}"
 
 
-def aligned(title: str, columns: Row, lines: list[Row]) -> str:
-    """A table as text, the first column to the left and the others to the right."""
+def aligned(title: str, columns: Row, lines: Sequence[Row], words: Sequence[int] = ()) -> str:
+    """A table as text: the first column to the left and the others to the right, but for those of
+    ``words`` (0 is the second)."""
     table = [(title, *columns), *lines]
     widths = [max(len(line[i]) for line in table) for i in range(len(columns) + 1)]
     return "\n".join(
         "  ".join(
-            cell.rjust(width) if i else cell.ljust(width)
+            cell.ljust(width) if i == 0 or i - 1 in words else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in table

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
 from ... import draw as draw_graph
 from ... import random
 from ...draw import NoRenderer
-from ...models import MODELS, build
-from ..config import LARGEST, ConfigError
+from ...models import MODELS, LanguageModel, build
+from ..config import LARGEST, ConfigError, TrainConfig
 from ..given.words import cause
 from ..run.memory import check_memory
 from ..system.terminal import one_line
+from ..tasks import TASKS, Batch
 from .parsing import path
 
 #: more can't be read, and takes its time to draw
@@ -24,7 +26,7 @@ LARGEST_DRAWING = 200_000_000
 
 
 def draw(
-    model: Annotated[str, typer.Argument(help="gpt, rnn, gru or lstm")],
+    model: Annotated[str, typer.Argument(help=", ".join(MODELS))],
     out: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
@@ -39,11 +41,17 @@ def draw(
         ),
     ] = None,
     n_layer: Annotated[int, typer.Option(help="Layers", min=1, max=LAYERS)] = 2,
-    n_head: Annotated[int, typer.Option(help="Heads of a gpt", min=1, max=LARGEST)] = 2,
+    n_head: Annotated[int, typer.Option(help="Attention heads", min=1, max=LARGEST)] = 2,
     n_embd: Annotated[int, typer.Option(help="Width", min=1, max=LARGEST)] = 16,
-    n_hidden: Annotated[int, typer.Option(help="State of an rnn, gru or lstm", min=1, max=LARGEST)] = 16,
-    block_size: Annotated[int, typer.Option(help="Symbols in a block", min=1, max=LARGEST)] = 8,
-    vocab_size: Annotated[int, typer.Option(help="Symbols there are", min=1, max=LARGEST)] = 65,
+    n_hidden: Annotated[
+        int, typer.Option(help="State of an rnn, gru or lstm", min=1, max=LARGEST)
+    ] = 16,
+    block_size: Annotated[
+        int, typer.Option(help="Symbols in a block of a language model", min=1, max=LARGEST)
+    ] = 8,
+    vocab_size: Annotated[
+        int, typer.Option(help="Symbols there are for a language model", min=1, max=LARGEST)
+    ] = 65,
     batch_size: Annotated[int, typer.Option(help="Blocks", min=1, max=LARGEST)] = 2,
     dropout: Annotated[float, typer.Option(help="Dropout probability", min=0, max=1)] = 0.0,
     values: Annotated[bool, typer.Option(help="Show the numbers in small tensors")] = False,
@@ -59,18 +67,18 @@ def draw(
             "sizes: expected a small model, whose picture is the same; the tensors of this one "
             f"have about {needed:.0e} numbers, more than {LARGEST_DRAWING:.0e}"
         )
-    own = {"n_head": n_head} if model == "gpt" else {"n_hidden": n_hidden}
     file = Path(f"{model}.svg" if out is None else out)
     try:
-        sizes = MODELS[model][1](
-            vocab_size=vocab_size, block_size=block_size, n_layer=n_layer, n_embd=n_embd,
-            dropout=dropout, **own,
-        )  # fmt: skip
+        given = {
+            "n_layer": n_layer, "n_head": n_head, "n_embd": n_embd, "n_hidden": n_hidden,
+            "vocab_size": vocab_size, "block_size": block_size, "dropout": dropout,
+        }  # fmt: skip
+        batch, settled = example(model, batch_size, block_size, vocab_size)
+        known = {f.name for f in fields(MODELS[model][1])}
+        own = {name: value for name, value in given.items() if name in known}
+        sizes = MODELS[model][1](**{**own, **settled})
         check_memory(sizes, batch_size, block_size)
-        net = build(model, **sizes.to_dict())
-        rng = random.generator("data")
-        ids = rng.integers(0, vocab_size, (batch_size, block_size + 1))
-        loss = net(ids[:, :-1], ids[:, 1:])[1]
+        loss = build(model, **sizes.to_dict()).loss(*batch)
         loss.backward()
         draw_graph(loss, depth=depth, values=values).save(file)
     except (ValueError, NoRenderer) as error:
@@ -79,6 +87,19 @@ def draw(
     except OSError as error:
         raise ConfigError(f"out: cannot write {file}: {cause(error)}") from None
     print(one_line(file))
+
+
+def example(
+    model: str, batch_size: int, block_size: int, vocab_size: int
+) -> tuple[Batch, dict[str, Any]]:
+    """A batch that the model can learn from, and the sizes that its data settle: random symbols for
+    a language model, for the others some examples of their task."""
+    if issubclass(MODELS[model][0], LanguageModel):
+        ids = random.generator("data").integers(0, vocab_size, (batch_size, block_size + 1))
+        return (ids[:, :-1], ids[:, 1:]), {}
+    config = TrainConfig(model=model)
+    task = TASKS[config.task](config)
+    return task.batch(batch_size), task.sizes()
 
 
 def size(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from itertools import starmap
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +22,7 @@ def models() -> None:
         size = f"{config(**settings).parameter_count():,}"
         tasks = [task, *(t for t, c in TASKS.items() if name in c.models and t != task)]
         rows.append((name, size, ", ".join(tasks), f"{model.about} ({model.paper})"))
-    show([], [Table("model", ("parameters", "tasks", ""), rows)], [])
+    show([], [Table("model", ("parameters, about", "tasks", "what it is"), rows, (1, 2))], [])
 
 
 def tasks(
@@ -31,9 +32,17 @@ def tasks(
 ) -> None:
     """List the tasks: what each is about, and the models that can learn it."""
     rows = [(name, ", ".join(task.models), task.about) for name, task in TASKS.items()]
-    show([], [Table("task", ("models", ""), rows)], [])
+    show([], [Table("task", ("models", "what is learnt"), rows, (0, 1))], [])
     if recipes:
         for name, task in TASKS.items():
             for model, recipe in task.recipes.items():
-                flags = " ".join(f"--{k.replace('_', '-')} {v}" for k, v in recipe.items())
+                flags = " ".join(starmap(_flag, recipe.items()))
                 print(f"{name}, {model}: {flags}")
+
+
+def _flag(name: str, value: Any) -> str:
+    """A setting as ``tinytensor train`` takes it."""
+    name = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no-{name}"
+    return f"--{name} {value}"

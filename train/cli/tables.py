@@ -10,18 +10,22 @@ from ..system.terminal import is_terminal, one_line
 
 
 class Table(NamedTuple):
-    """Lines to show: the title stands above the first column."""
+    """Lines to show: the title stands above the first column. ``words`` says which of the others are
+    words, which stand to the left; the others are numbers."""
 
     title: str
     columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
+    words: tuple[int, ...] = ()
 
 
 def show(head: Sequence[str], found: Sequence[Table], notes: Sequence[str] = ()) -> None:
     """Print lines, tables and notes: with rich on a terminal, as plain text elsewhere."""
     head, notes = [one_line(line) for line in head], [one_line(line) for line in notes]
     found = [
-        Table(t.title, tuple(map(one_line, t.columns)), [tuple(map(one_line, r)) for r in t.rows])
+        t._replace(
+            columns=tuple(map(one_line, t.columns)), rows=[tuple(map(one_line, r)) for r in t.rows]
+        )
         for t in found
     ]
     if not is_terminal():
@@ -37,8 +41,9 @@ def show(head: Sequence[str], found: Sequence[Table], notes: Sequence[str] = ())
     for table in found:
         drawn = RichTable(header_style="bold")
         drawn.add_column(table.title, style="cyan", overflow="fold")
-        for column in table.columns:
-            drawn.add_column(column, justify="right", overflow="fold")
+        for i, column in enumerate(table.columns):
+            justify = "left" if i in table.words else "right"
+            drawn.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
         for line in table.rows:
             drawn.add_row(*line)
         console.print(drawn)

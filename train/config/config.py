@@ -182,14 +182,13 @@ class TrainConfig:
     def _fill_in(self) -> None:
         """Put what is not given in its place: model and task first, on which the rest depends."""
         by_name = {f.name: f for f in fields(self)}
-        for name in ("model", "task"):
-            if getattr(self, name) is not None:
-                check(by_name[name], getattr(self, name))
-        if self.model is None:
-            task = next(iter(TASKS)) if self.task is None else self.task
-            object.__setattr__(self, "model", TASKS[task].models[0])
-        if self.task is None:
-            object.__setattr__(self, "task", usual_task(self.model))
+        model, task = (
+            None if value is None else check(by_name[name], value)
+            for name, value in (("model", self.model), ("task", self.task))
+        )
+        model = model or TASKS[task or next(iter(TASKS))].models[0]
+        object.__setattr__(self, "model", model)
+        object.__setattr__(self, "task", task or usual_task(model))
         task_class = TASKS[self.task]
         if self.model not in task_class.models:
             raise ConfigError(

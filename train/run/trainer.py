@@ -26,15 +26,15 @@ from ..data.files import absolute_names
 from ..parallel import DataParallel, WorkerError
 from ..parallel.workers import check, choose, resumed, start
 from ..results.history import History
-from ..results.plot import plot_losses
 from ..results.restore import Restored, restore
 from ..system.signals import Stop
 from ..system.terminal import warn
-from ..tasks import TASKS, Score, TextTask
+from ..tasks import TASKS
 from .changes import changed
 from .folder import RunFolder, last_checkpoint, save_at_the_end, save_on_the_way
 from .loggers import further
 from .memory import check_run
+from .outcome import Outcome
 from .parts import compare_data, folder_of, load_optimizer, optimizer_of, snapshot
 from .report import Report
 from .step import diverged, gradients, refuse_spoilt
@@ -45,7 +45,7 @@ from .validation import Pace, Told, due, mean_loss, to_come
 quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
-class Trainer:
+class Trainer(Outcome):
     """A training run.
 
     ::
@@ -376,44 +376,3 @@ class Trainer:
         state = self.checkpoint()
         refuse_spoilt(self, self._parallel, state)
         return self.run_folder.save(state, self.step)
-
-    def plot(self) -> Path | None:
-        """Draw the losses into the run's folder; None where it has no folder or no loss."""
-        if self.run_folder is None or not self.history.train:
-            return None
-        return plot_losses(
-            self.run_folder.picture,
-            self.history.train,
-            self.history.val,
-            title=f"{self.config.model}, {self.model.num_parameters():,} parameters",
-            baseline=self.task.baseline,
-        )
-
-    def sample(self, prompt: str = "", length: int | None = None) -> str:
-        """What the model makes of a prompt now: of a language model a text that goes on from it, of
-        others their answer, or where there is no prompt those to some test examples. The same each
-        time: what is drawn is seeded.
-
-        Args:
-            prompt: a start of a text, or an input of the task.
-            length: symbols of a text, ``config.sample_length`` if None.
-        """
-        seed, task = self.config.seed, self.task
-        length = self.config.sample_length if length is None else length
-        if isinstance(task, TextTask):
-            return task.write(self.model, prompt, length, seed)
-        return task.answer(self.model, prompt) if prompt else task.show(self.model, seed)
-
-    def score(self, stop: object = None) -> Score | None:
-        """The task's figure on examples that the run never saw; None where the loss says all, or a
-        stop came first. It is logged."""
-        score = self.task.score(self.model, stop)
-        if score is not None and self.run_folder is not None:
-            self.run_folder.log(self.step, **{score.name: score.value})
-        return score
-
-    def draw(self) -> Path | None:
-        """Draw what was learnt into the run's folder; None where the task has no such picture."""
-        if self.run_folder is None:
-            return None
-        return self.task.draw(self.model, self.run_folder.path / f"{self.task.name}.png")

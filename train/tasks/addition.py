@@ -25,6 +25,13 @@ class Addition(Pairs):
     name = "addition"
     about = "sums of two numbers of up to four digits, as text"
     models = ("transformer", "bahdanau")
+    recipes = {
+        "transformer": {
+            "n_embd": 64, "norm_first": True, "label_smoothing": 0.0, "steps": 6000,
+            "batch_size": 64, "lr": 3e-3, "min_lr": 6e-5, "warmup": 300, "beta2": 0.98,
+            "weight_decay": 0.0, "eval_every": 1000, "checkpoint_every": 1000,
+        },
+    }  # fmt: skip
     characters = "+0123456789"
     longest = (2 * DIGITS + 1, DIGITS + 1)
     counts = {"train": 100_000, "val": 1_000, "test": 2_000}

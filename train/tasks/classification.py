@@ -94,15 +94,21 @@ class Classification(Task):
         """See :class:`Task`: some of the test part, and what the model says of them."""
         x, targets = self.test
         picked = np.random.default_rng(seed).permutation(len(x))[:SHOWN]
-        lines = []
-        for example, target, found in zip(
-            x[picked], targets[picked], model.probabilities(x[picked]), strict=True
-        ):
-            best = int(found.argmax())
-            said = f"{self.classes[best]} ({found[best]:.0%})"
-            right = "" if best == target else f", but it is {self.classes[target]}"
-            lines.append(f"{self.shown_as(example)}\n  -> {said}{right}")
-        return "\n".join(lines)
+        found = model.probabilities(x[picked])
+        said = [self._verdict(row, target) for row, target in zip(found, targets[picked])]
+        return self.shown_beside(x[picked], said)
+
+    def _verdict(self, found: np.ndarray, target: int) -> str:
+        best = int(found.argmax())
+        right = "" if best == target else f", is {self.classes[target]}"
+        return f"-> {self.classes[best]} ({found[best]:.0%}){right}"
+
+    def shown_beside(self, examples: np.ndarray, said: list[str]) -> str:
+        """Examples as lines of text, each with what is said of it."""
+        return "\n".join(
+            f"{self.shown_as(example)}\n  {words}"
+            for example, words in zip(examples, said, strict=True)
+        )
 
     def ranked(self, found: np.ndarray, most: int = 3) -> str:
         """The likeliest classes of one example, a line for each, from their probabilities."""

@@ -88,6 +88,11 @@ class Dates(Pairs):
             "n_embd": 64, "steps": 400, "batch_size": 64, "lr": 3e-3, "warmup": 50,
             "eval_every": 100, "checkpoint_every": 100,
         },
+        "transformer": {
+            "n_embd": 64, "steps": 1200, "batch_size": 64, "lr": 3e-3, "min_lr": 6e-5,
+            "warmup": 150, "beta2": 0.98, "weight_decay": 0.0, "eval_every": 200,
+            "checkpoint_every": 200,
+        },
     }  # fmt: skip
     characters = CHARACTERS
     longest = (len("Wednesday the 22nd of September 2022"), len("2022-09-22"))

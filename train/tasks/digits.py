@@ -138,6 +138,16 @@ class DigitsTask(Classification):
         levels = np.clip(np.round(example * (len(SHADES) - 1)), 0, len(SHADES) - 1).astype(int)
         return "\n".join("".join(SHADES[level] * 2 for level in row).rstrip() for row in levels)
 
+    def shown_beside(self, examples: np.ndarray, said: list[str]) -> str:
+        """See :class:`Classification`; one beside the other."""
+        width = max(2 * SIDE, *map(len, said)) + 3
+        columns = [
+            [*self.shown_as(example).split("\n"), words]
+            for example, words in zip(examples, said, strict=True)
+        ]
+        rows = zip(*columns, strict=True)
+        return "\n".join("".join(f"{part:{width}}" for part in row).rstrip() for row in rows)
+
     def draw(self, model: Any, path: Path) -> Path | None:
         """See :class:`Task`: which digits are taken for which, and the images told wrong."""
         found = model.probabilities(self.test[0])

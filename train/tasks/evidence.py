@@ -136,8 +136,9 @@ def _passage(axes: Axes, model: CNN, task: TopicsTask, number: int) -> None:
         )  # fmt: skip
     axes.set_ylim(lines, 0)
     axes.axis("off")
-    best = task.classes[int(model.predict(ids[None])[0])]
-    title = f"a passage of {task.classes[target]}, told to be of {best}"
+    best = int(model.predict(ids[None])[0])
+    said = "told right" if best == target else f"taken for {task.classes[best]}"
+    title = f"a passage of {task.classes[target]}, {said}: darker speaks for {task.classes[target]}"
     axes.set_title(title, loc="left", fontsize=8.5, parse_math=False)
 
 

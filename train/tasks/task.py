@@ -27,15 +27,26 @@ IGNORED = -100
 class Settings(Protocol):
     """What a task reads of a run's settings; :class:`TrainConfig` has it all."""
 
-    data: tuple[str, ...] | None
-    encoding: str
-    block_size: int | None
-    seed: int
-    mode: str | None
-    window: int | None
-    negatives: int | None
-    min_count: int | None
-    subsample: float | None
+    # fmt: off
+    @property
+    def data(self) -> tuple[str, ...] | None: ...
+    @property
+    def encoding(self) -> str: ...
+    @property
+    def block_size(self) -> int | None: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def mode(self) -> str | None: ...
+    @property
+    def window(self) -> int | None: ...
+    @property
+    def negatives(self) -> int | None: ...
+    @property
+    def min_count(self) -> int | None: ...
+    @property
+    def subsample(self) -> float | None: ...
+    # fmt: on
 
 
 @dataclass(frozen=True)
@@ -132,7 +143,8 @@ class Task(ABC):
 
     @abstractmethod
     def batches(self, size: int) -> int:
-        """How many batches :meth:`blocks` gives of the whole validation part."""
+        """How many batches :meth:`blocks` gives of the whole validation part; none of them may be
+        empty, and then there are fewer."""
 
     @abstractmethod
     def blocks(self, size: int, limit: int | None = None) -> Iterator[Batch]:

@@ -28,7 +28,7 @@ class TextTask(Task):
     about = "the next character of a text, yours or that of Python's help topics"
     models = ("gpt", "gru", "lstm", "rnn")
     reads: ClassVar[tuple[str, ...]] = ("data",)
-    usual_sizes: ClassVar[Mapping[str, Any]] = {"vocab_size": 99}
+    usual_sizes: ClassVar[Mapping[str, Any]] = {"vocab_size": 103}
     shown = "a sample"
     more = "more text"
 

@@ -38,8 +38,9 @@ class TopicsTask(Classification):
     """Passages of texts, each to be told from which text it is; see :class:`Task`.
 
     Texts are cut by :mod:`.passages`: no character of a passage that is validated or tested on is
-    ever learnt from, and none of these has 60 characters in a row that are. Symbols are characters, with single spaces in place of line breaks; a batch
-    holds ids (batch, ``length``), and classes (batch,).
+    ever learnt from, and none of these has 60 characters in a row that are. Symbols are characters,
+    with single spaces in place of line breaks; a batch holds ids (batch, ``length``), and classes
+    (batch,).
 
     A passage to learn from begins at any word of the training part, each as often.
     """
@@ -233,8 +234,9 @@ def _checked(vocabulary: Any) -> tuple[tuple[str, ...], CharTokenizer]:
     """Classes and characters out of what a checkpoint holds."""
     given = vocabulary if isinstance(vocabulary, dict) else {}
     classes, symbols = given.get("classes"), given.get("symbols")
-    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
-        raise ValueError("vocabulary: expected classes, a list of names")
+    named = isinstance(classes, list) and all(isinstance(name, str) for name in classes)
+    if not named or not classes or len(set(classes)) < len(classes):
+        raise ValueError("vocabulary: expected classes, a list of different names")
     if not isinstance(symbols, str) or not symbols or symbols != "".join(sorted(set(symbols))):
         raise ValueError("vocabulary: expected symbols, each character once, in order")
     return tuple(classes), CharTokenizer(symbols)

@@ -75,7 +75,7 @@ def test_info_tells_versions_and_what_a_checkpoint_holds(trained: Path) -> None:
         assert text in done.stdout
 
 
-@pytest.mark.parametrize("model", ["gpt", "gru", "lstm", "rnn"])
+@pytest.mark.parametrize("model", ["gpt", "gru", "lstm", "rnn", "image_cnn", "transformer"])
 def test_drawing_a_small_model(model: str, folder: Path) -> None:
     done = call("draw", model, "--out", "graph.gv", "--depth", "2", "--n-layer", "1", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -131,7 +131,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "an unknown flag": (["train", "--stesp", "3"], "--stesp"),
     "a flag of the wrong type": (["train", "--steps", "many"], "--steps"),
     "a flag out of range": (["train", "--dropout", "2"], "dropout: expected at least 0.0"),
-    "an unknown model": (["train", "--model", "cnn"], "expected one of gpt, gru, lstm, rnn"),
+    "an unknown model": (["train", "--model", "mlp"], "expected one of gpt, rnn, lstm, gru, cnn, "),
     "heads that do not divide": (["train", "--n-embd", "10"], "n_embd: expected a multiple of"),
     "another model's flag": (["train", "--n-hidden", "10"], "n_hidden: model gpt has none"),
     "an unknown command": (["trian"], "trian"),

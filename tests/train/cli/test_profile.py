@@ -151,7 +151,7 @@ def test_on_a_terminal_the_tables_have_lines(
 @pytest.mark.parametrize(
     ("args", "text"),
     [
-        (["cnn"], "model: expected one of gpt, gru, lstm, rnn, got 'cnn'"),
+        (["mlp"], "transformer, got 'mlp'"),
         (["gpt", "--steps", "0"], "--steps"),
         (["gpt", "--lr", "1"], "--lr"),
         (["rnn", "--n-head", "2", "--data", "text.txt"], "n_head"),

@@ -216,7 +216,9 @@ def test_the_tilde_is_the_home_folder(folder: Path, capsys: pytest.CaptureFixtur
 def test_every_integer_has_an_upper_limit(name: str) -> None:
     limits = TrainConfig.__dataclass_fields__[name].metadata["limits"]
     high = limits.get("at most", LARGEST)
-    assert high == {"seed": SEEDS, "n_layer": 10_000, "sample_length": 10**6}.get(name, INT64)
+    assert high == {
+        "seed": SEEDS, "n_layer": 10_000, "sample_length": 10**6, "window": 1000, "negatives": 1000,
+    }.get(name, INT64)  # fmt: skip
     for value in (high + 1, 10**40, 10**5000):
         with pytest.raises(ConfigError, match=f"^{name}: expected .*at most {high}, got") as error:
             TrainConfig(model="gpt", **{name: value})

@@ -88,7 +88,7 @@ def test_the_cause_of_a_path_with_backslashes_is_named(line: str, tmp_path: Path
         ("[a.b]\nsteps = 3", "unknown setting 'b'"),
         ("'' = 3", "unknown setting ''"),
         ("x" * 5000 + " = 3", "unknown setting 'xxx"),
-        ("model = '" + "x" * 5000 + "'", "model: expected one of gpt, gru, lstm, rnn, got 'xxx"),
+        ("model = '" + "x" * 5000 + "'", "transformer, got 'xxx"),
         ("encoding = 'base64'", "encoding: expected a text encoding, such as utf-8"),
         ("x" * 5000 + " = 3\n[a]\n" + "x" * 5000 + " = 3", "xxx' is set twice"),
         ('"\\u001b" = 3\n[a]\n"\\u001b" = 3', r"'\x1b' is set twice"),

