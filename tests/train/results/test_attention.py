@@ -202,7 +202,7 @@ def read(text: str) -> Reader:
 
 PLAIN = read(page(some_maps(["a"], ["b"]), "t", "a"))
 HOSTILE = [
-    "</script>", "<script>alert(1)</script>", "<!--", "-->", "]]>", "&quot;", '"', "'", "\\",
+    "</script>", "</script ", "</SCRIPT/x", "<script>alert(1)</script>", "<!--", "-->", "]]>", "&quot;", '"', "'", "\\",
     "\\u003c", "\0", "\x1b[2J", "\u2028", "\u202e", "\ud800", "א", "@@DATA@@", "@@TITLE@@",
     "<img src=x onerror=1>", "{", "`", "${1}", "</title>",
 ]  # fmt: skip
@@ -222,6 +222,7 @@ def test_nothing_that_is_written_becomes_a_part_of_the_page(
     assert text.isascii()
     reader = read(text)
     assert reader.tags == PLAIN.tags
+    assert not set("<>&") & set(reader.data)
     data = json.loads(reader.data)
     assert (data["title"], data["about"]) == (title, about)
     assert data["maps"][0]["queries"] == found[0].queries
