@@ -38,7 +38,7 @@ def expected_files() -> set[str]:
     files = set()
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix in (".py", ".pyi") or path.name == "py.typed":
+            if path.suffix in (".py", ".pyi", ".html") or path.name == "py.typed":
                 inner = path.relative_to(ROOT).as_posix()
                 files.add(inner if folder == "tinytensor" else f"tinytensor/{inner}")
     return files

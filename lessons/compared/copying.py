@@ -25,7 +25,7 @@ from .bodies import KINDS, Kind
 SYMBOLS, NOISE, QUESTION = 8, 8, 16
 BATCH, WARM_UP, TESTED = 16, 20, 512
 #: learning rates: for each kind the best of 1e-2, 5e-3 and 2e-3
-RATE, RATES = 1e-2, {"rnn": 2e-3}
+RATE, RATES = 1e-2, {"rnn": 2e-3, "attention": 5e-3}
 CHANCE = 1 / SYMBOLS
 #: batches without a fault in a row, after which nothing is left to learn
 LEARNT = 10

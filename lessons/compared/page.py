@@ -31,8 +31,9 @@ one does not hold.
 *Sequential steps* is the longest chain of operations in the graph, fused ones opened, at \
 {lengths} symbols. *Path* is by how many steps the first input gets to the output \
 {distance} symbols later, found by trying which gradients are zero. *Time* is processor time, \
-the least of several, of forward and backward with {batch} sequences; its exponents are fitted to the larger half of the \
-sizes, and beside each stands in brackets that of the multiplications in the formula.
+the least of several, of forward and backward with {batch} sequences; its exponents are fitted to \
+the larger half of the sizes, and beside each stands in brackets that of the \
+multiplications in the formula.
 
 ![Time of a step by length and by width](comparison-time.svg)
 
@@ -98,9 +99,10 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 def _costs(m: Measured) -> str:
     longest = m.by_length[KINDS[0].key].sizes[-1]
+    most = m.memory[KINDS[0].key].sizes[-1]
     head = [
         "", "parameters", "cost of a layer", "sequential steps", "longest path", "time, by length",
-        "time, by width", f"time at n = {longest}", f"memory at n = {m.memory[KINDS[0].key].sizes[-1]}",
+        "time, by width", f"time at n = {longest}", f"memory at n = {most}",
     ]  # fmt: skip
     return _table(head, [_row(m, kind) for kind in KINDS])
 

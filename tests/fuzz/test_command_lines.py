@@ -45,6 +45,7 @@ GOOD = {
     "config": ["run.toml"], "checkpoint": ["run", f"run/{NAME}"], "steps": ["1", "2"],
     "n_layer": ["1"], "n_head": ["1"], "n_embd": ["8"], "n_hidden": ["8"], "block_size": ["8"],
     "batch_size": ["2"], "sample_length": ["3"], "length": ["3"], "prompt": ["the"], "lr": ["0.01"],
+    "text": ["the"],
     "workers": ["1"], "seed": ["1", "7"], "unknown": [""], "dropout": ["0.1"], "top_k": ["3"],
 }  # fmt: skip
 NUMBERS = [

@@ -24,6 +24,7 @@ from ..parallel import WorkerError
 from ..run.step import TrainingError
 from ..system.signals import Interrupted
 from ..system.terminal import tell
+from .attention import attention
 from .compare import compare
 from .draw import draw
 from .export import export
@@ -38,6 +39,7 @@ from .train import train
 VERBS: dict[str, Callable[..., Any]] = {
     "train": train,
     "sample": sample,
+    "attention": attention,
     "models": models,
     "tasks": tasks,
     "compare": compare,
