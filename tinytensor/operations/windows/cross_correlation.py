@@ -152,7 +152,7 @@ def conv(xp, x, weight, bias=None, *, stride, padding, dilation, groups, size):
     filters = _filters(weight, groups)
     channels = weight.shape[0]
     out = xp.empty((x.shape[0], channels, *size), dtype=xp.result_type(x, weight))
-    last = _batch_last(windows, *x.shape[:2], channels)
+    last = _batch_last(windows, x.shape[0], x.shape[1], channels)
     for block, columns in _columns(xp, x, windows, groups, last):
         product, members = xp.matmul(filters, columns), block.stop - block.start
         if last:
@@ -235,7 +235,7 @@ def conv_weight_grad(xp, x, g, *, stride, padding, dilation, groups, size):
     taps = math.prod(size)
     shape = (groups, channels // groups, given * taps)
     total = xp.zeros(shape, dtype=xp.result_type(x, g))
-    last = _batch_last(windows, *x.shape[:2], channels)
+    last = _batch_last(windows, x.shape[0], x.shape[1], channels)
     for block, columns in _columns(xp, x, windows, groups, last):
         total += xp.matmul(_rows(xp, g[block], groups, last), columns.swapaxes(1, 2))
     return total.reshape(channels, given, *size)
