@@ -73,7 +73,7 @@ def run(task: str, model: str, seed: int, workers: str | None) -> dict:
     seconds = time.perf_counter() - started
     if done.returncode:
         raise SystemExit(f"{task} {model}: {done.stderr}")
-    figure = re.search(r"never saw \.\.\.\n(\w+) +([\d.]+)(.*)", done.stdout)
+    figure = re.search(r"validation loss  .*\n(?:test.*\n)?(\w+) +([\d.]+)(.*)", done.stdout)
     assert figure is not None, done.stdout
     found = {"name": figure[1], "value": float(figure[2]), "rest": figure[3], "seconds": seconds}
     result.write_text(json.dumps(found))

@@ -12,9 +12,11 @@ from .bahdanau import Bahdanau, BahdanauConfig
 from .base import LanguageModel, Model, ModelConfig, TextConfig
 from .classifier import Classifier
 from .cnn import CNN, CNNConfig, ImageCNN, ImageCNNConfig
+from .encoder_decoder import EncoderDecoder, teacher_forcing
 from .generate import generate, probabilities, sample, stream
 from .gpt import GPT, GPTConfig
 from .recurrent import GRULM, LSTMLM, RNNLM, GRUConfig, LSTMConfig, RNNConfig
+from .search import beam_search
 from .transformer import Transformer, TransformerConfig
 from .word2vec import Word2Vec, Word2VecConfig
 
@@ -55,6 +57,7 @@ __all__ = [
     "CNN",
     "CNNConfig",
     "Classifier",
+    "EncoderDecoder",
     "GPT",
     "GPTConfig",
     "GRUConfig",
@@ -74,11 +77,13 @@ __all__ = [
     "TransformerConfig",
     "Word2Vec",
     "Word2VecConfig",
+    "beam_search",
     "build",
     "generate",
     "probabilities",
     "sample",
     "stream",
+    "teacher_forcing",
 ]
 
 #: names of other libraries -> what they are called here

@@ -218,8 +218,8 @@ class ImageCNN(Classifier[ImageCNNConfig]):
     "Gradient-based learning applied to document recognition", 1998.
 
     Each layer looks with all its detectors at every place, and keeps the largest answer of each
-    square of 2 x 2; two linear layers weigh what is left. (LeNet had tanh and means in place of ReLU
-    and maxima.)
+    square of 2 x 2; two linear layers weigh what is left. (LeNet had tanh where ReLU is here, and
+    means where maxima are.)
 
     Args:
         config: see :class:`ImageCNNConfig`.
@@ -247,7 +247,7 @@ class ImageCNN(Classifier[ImageCNNConfig]):
         any number type -> (batch, n_hidden)."""
         x = self._checked(x)
         for conv in self.convs:
-            x = operations.relu(self.pool(conv(x)))  # the largest first: fewer numbers, same result
+            x = operations.relu(self.pool(conv(x)))  # in this order fewer numbers
         return operations.relu(self.hidden(operations.flatten(x, 1)))
 
     def _checked(self, images: Any) -> Tensor:

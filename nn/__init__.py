@@ -56,6 +56,7 @@ from .embedding_losses import (
     TripletMarginLoss,
 )
 from .evaluating import evaluating
+from .key_values import KeyValues
 from .layers import Dropout, Embedding, Identity, LayerNorm, Linear
 from .losses import (
     BCELoss,
@@ -153,6 +154,7 @@ __all__ = [
     "InstanceNorm1d",
     "InstanceNorm2d",
     "KLDivLoss",
+    "KeyValues",
     "L1Loss",
     "LSTM",
     "LayerNorm",

@@ -252,8 +252,9 @@ class MultiHeadAttention(Module):
             return self.out_proj(merge_heads(attend(self, q, k, v, joint, is_causal, p)))
         _record(self, q, k, joint, is_causal)
         weights = attention_weights(q, k, joint, is_causal)
-        dropped = operations.dropout(weights, p, generator=random.generator("dropout"))
-        y = self.out_proj(merge_heads(operations.matmul(dropped if p else weights, v)))
+        generator = random.generator("dropout")
+        dropped = operations.dropout(weights, p, generator=generator) if p else weights
+        y = self.out_proj(merge_heads(operations.matmul(dropped, v)))
         return y, (weights.mean(axis=1) if average_weights else weights)
 
     def _heads(self, query: Tensor, key: Tensor, value: Tensor, cache: KeyValues | None) -> Any:
@@ -264,10 +265,10 @@ class MultiHeadAttention(Module):
         if not cache.parts:
             q, *cache.parts = self._heads(query, key, value, None)
             return (q, *cache.parts)
-        weight, bias = self.in_proj_weight, self.in_proj_bias
-        weight = self.q_proj_weight if weight is None else weight[: self.embed_dim]
-        bias = None if bias is None else bias[: self.embed_dim]
-        return (split_heads(operations.linear(query, weight, bias), self.num_heads), *cache.parts)
+        both, biases, dim = self.in_proj_weight, self.in_proj_bias, self.embed_dim
+        weight = self.q_proj_weight if both is None else both[:dim]
+        q = operations.linear(query, weight, None if biases is None else biases[:dim])
+        return (split_heads(q, self.num_heads), *cache.parts)
 
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> Any:
         """Queries, keys and values, each (batch, time, embed_dim)."""

@@ -73,8 +73,8 @@ def test_logits_and_loss(name: str, x: np.ndarray, device: Device) -> None:
 
 def test_examples_may_be_tensors_arrays_or_lists(model: Any, x: np.ndarray) -> None:
     want = values_of(model(x))
-    for given in (tt.tensor(x), x.tolist(), x[:, None] if x.ndim == 3 else x.astype(np.uint8)):
-        np.testing.assert_allclose(values_of(model(given)), want, rtol=1e-6)
+    for same in (tt.tensor(x), x.tolist(), x[:, None] if x.ndim == 3 else x.astype(np.uint8)):
+        np.testing.assert_allclose(values_of(model(same)), want, rtol=1e-6)
     loss = model.loss(x, TARGETS).item()
     assert model.loss(tt.tensor(x), TARGETS.tolist()).item() == pytest.approx(loss)
 
@@ -188,12 +188,13 @@ def test_configs_are_frozen_plain_and_checked(name: str) -> None:
     assert json.loads(json.dumps(numpy.to_dict()))[several] == [2, 1]
     for bad, expected in (
         ((), "expected some integers, got"), (None, "expected some integers, got None"),
-        ((0,), "expected an integer >= 1, got 0"), ((2, True), "expected an integer >= 1, got True"),
+        ((0,), "expected an integer >= 1, got 0"),
+        ((2, True), "expected an integer >= 1, got True"),
         (["3"], "expected an integer >= 1, got '3'"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=f"{several}: {expected}"):
             kind(**(TINY[name] | {several: bad}))
-    with pytest.raises(ValueError, match=rf"{several}: expected at most 2147483647, got 2147483648"):
+    with pytest.raises(ValueError, match=rf"{several}: expected at most 2147483647"):
         kind(**(TINY[name] | {several: [2**31]}))
 
 

@@ -168,7 +168,7 @@ def test_images_of_odd_sides_lose_the_last_pixel_of_each_layer() -> None:
 def test_wrong_images_are_named() -> None:
     model = models.build("image_cnn", height=4, width=6)
     for shape in ((2, 6, 4), (4, 6), (2, 2, 4, 6), (2, 3, 4, 6)):
-        with pytest.raises(ValueError, match=r"x: expected images of shape \(batch, 1, 4, 6\), got"):
+        with pytest.raises(ValueError, match=r"x: expected .* shape \(batch, 1, 4, 6\), got"):
             model(np.zeros(shape))
     colours = models.build("image_cnn", height=4, width=6, in_channels=3)
     assert colours(np.zeros((2, 3, 4, 6))).shape == (2, 10)

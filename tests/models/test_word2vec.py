@@ -99,8 +99,8 @@ def test_a_step_with_rows_is_a_step_with_the_whole_table(rng: np.random.Generato
         draws = np.random.default_rng(3)
         optimizer = Adagrad(model.parameters(), lr=0.1)
         for _ in range(5):
-            labels = np.tile([1, 0, 0], (20, 1))
-            model.loss(draws.integers(0, 300, 20), draws.integers(0, 300, (20, 3)), labels).backward()
+            words, samples = draws.integers(0, 300, 20), draws.integers(0, 300, (20, 3))
+            model.loss(words, samples, np.tile([1, 0, 0], (20, 1))).backward()
             optimizer.step()
             optimizer.zero_grad()
     for name, param in models[0].named_parameters():

@@ -34,14 +34,16 @@ class Rows:
         """Row i of ``values`` (n, width) added at the row ``ids[i]``, one after the other; float16
         in float32, rounded once."""
         xp = device_of(values).xp
-        rows, place = xp.unique(ids.astype(np.int64, copy=False), return_inverse=True)
-        if rows.size == ids.size:
-            return cls(rows, values[xp.argsort(place)], shape)  # place is a permutation
-        width = values.shape[1]
+        ids = ids.astype(np.int64, copy=False)
+        rows, first, place = xp.unique(ids, return_index=True, return_inverse=True)
         wide = values.astype(F32) if values.dtype == F16 else values
-        total = xp.zeros((rows.size, width), wide.dtype)
-        at = place.reshape(-1, 1) * width + xp.arange(width)
-        xp.add.at(total.reshape(-1), at.reshape(-1), wide.reshape(-1))
+        total = wide[first]
+        if rows.size < ids.size:
+            again = xp.ones(ids.shape, dtype=bool)
+            again[first] = False
+            width = values.shape[1]
+            at = place.reshape(-1)[again][:, None] * width + xp.arange(width)
+            xp.add.at(total.reshape(-1), at.reshape(-1), wide[again].reshape(-1))
         return cls(rows, total.astype(values.dtype, copy=False), shape)
 
     @property

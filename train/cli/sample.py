@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from itertools import chain
 from typing import Annotated, Optional
@@ -72,7 +73,7 @@ def sample(
             print(as_shown(task.answer(model, input, beam)))
         return
     if not isinstance(task, TextTask):
-        how = f": expected one, such as {' '.join(task.example)}" if task.example else ""
+        how = f": expected one, such as {shlex.join(task.example)}" if task.example else ""
         raise ConfigError(f"input: task {task.name} answers an --input{how}")
     tokenizer = task.tokenizer
     try:

@@ -165,8 +165,8 @@ class Neighbours:
     ):
         if not (numbers[1:] == numbers[:-1]).any():
             raise DataError(
-                f"data: expected sentences of several words of the vocabulary, got {len(ids)} words, "
-                "each alone in its sentence; use a longer text or a smaller min_count"
+                f"data: expected sentences of several words of the vocabulary, got {len(ids)} "
+                "words, each alone in its sentence; use a longer text or a smaller min_count"
             )
         if np.count_nonzero(counts) < 2:
             raise DataError("data: expected at least 2 different words in the text to learn from")
@@ -174,7 +174,7 @@ class Neighbours:
         self.mode, self.window, self.negatives = mode, window, negatives
         self.random_words = Alias(np.asarray(counts, np.float64) ** 0.75)
         share = np.maximum(counts, 1) / max(1, int(np.sum(counts)))
-        self.keep = np.minimum(1.0, np.sqrt(subsample / share)) if subsample else np.ones(len(share))
+        self.keep = np.minimum(1.0, np.sqrt((subsample or np.inf) / share))
         self._sides = np.concatenate((np.arange(-window, 0), np.arange(1, window + 1)))
         self._sentences = int(numbers[-1]) + 1
         some = min(len(ids), 20_000)

@@ -60,7 +60,7 @@ def check_memory(model: ModelConfig, batch_size: int, length: int, numbers: int 
     sizes = [name for name in ("n_layer", "n_embd", "n_hidden") if hasattr(model, name)]
     advice = []
     if fixed >= there // 2:
-        advice.append(f"{', '.join(sizes[:-1])} or {sizes[-1]}")
+        advice.append(" or ".join(filter(None, (", ".join(sizes[:-1]), sizes[-1]))))
     if moving >= there // 2:
         advice.append("batch_size or block_size" if hasattr(model, "block_size") else "batch_size")
     raise ConfigError(

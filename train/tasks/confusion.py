@@ -39,7 +39,7 @@ def draw_confusion(
     counts = confusion(said, targets, len(classes))
     figure = Figure(figsize=(11, 5), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
-    left, right = figure.subfigures(1, 2, width_ratios=[1, 1.1])
+    left, right = figure.subfigures(1, 2, width_ratios=[1, 1.1], squeeze=False).flat
     axes = left.subplots()
     axes.imshow(np.log1p(counts), cmap="Blues")
     middle = np.log1p(counts.max()) / 2

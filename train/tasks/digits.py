@@ -53,8 +53,8 @@ class DigitsTask(Classification):
     more = "which digit is it"
     example: ClassVar[tuple[str, ...]] = ("--input", "17")
     things = "digits"
-    classes = tuple("0123456789")  # type: ignore[assignment]
-    length = SIDE * SIDE  # type: ignore[assignment]
+    classes = tuple("0123456789")
+    length = SIDE * SIDE
 
     def __init__(self, settings: Settings, vocabulary: Any = None, text: str | None = None):
         if text is not None:

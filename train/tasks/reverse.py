@@ -20,6 +20,10 @@ class Reverse(Pairs):
     about = "random strings to be written backwards: needs positions"
     models = ("transformer", "bahdanau")
     recipes = {
+        "bahdanau": {
+            "n_embd": 64, "steps": 800, "batch_size": 64, "lr": 3e-3, "warmup": 50,
+            "eval_every": 200, "checkpoint_every": 200,
+        },
         "transformer": {
             "n_embd": 64, "steps": 1000, "batch_size": 64, "lr": 3e-3, "min_lr": 6e-5,
             "warmup": 150, "beta2": 0.98, "weight_decay": 0.0, "eval_every": 200,

@@ -27,8 +27,8 @@ RECIPE: Mapping[str, Any] = {
 }  # fmt: skip
 #: the most frequent words of a text say little; pictures and examples leave out so many
 _COMMON = 40
-#: batches of the validation part that the figure is made from
-_TESTED = 50
+#: words of the validation part that examples are made from, at most
+_TESTED = 100_000
 _TERM = re.compile(r"([+-]?)\s*([^\W\d]\w*)\s*")
 
 
@@ -127,20 +127,22 @@ class WordsTask(Task):
         """See :class:`Task`."""
         return self.train.batch(size, random.generator("data"))
 
+    @cached_property
+    def _tests(self) -> Batch:
+        """The examples of the validation part, of its first words where it is long."""
+        return self.val.examples(0, min(len(self.val.ids), _TESTED), Generator(0))
+
     def batches(self, size: int) -> int:
         """See :class:`Task`."""
-        return -(-len(self.val.ids) // self.val.words_for(size))
+        return -(-len(self._tests[0]) // size)
 
     def blocks(self, size: int, limit: int | None = None) -> Iterator[Batch]:
-        """See :class:`Task`: each batch draws from a generator of its own."""
-        total, step = self.batches(size), self.val.words_for(size)
+        """See :class:`Task`."""
+        total = self.batches(size)
         wanted = total if limit is None else min(limit, total)
         for i in range(wanted):
-            at = (2 * i + 1) * total // (2 * wanted)  # the middle of each stretch
-            length = min(step, len(self.val.ids) - at * step)
-            found = self.val.examples(at * step, length, Generator(at))
-            if len(found[0]):
-                yield tuple(part[:size] for part in found)
+            at = (2 * i + 1) * total // (2 * wanted) * size  # the middle of each stretch
+            yield tuple(part[at : at + size] for part in self._tests)
 
     @property
     def length(self) -> int:
@@ -170,7 +172,7 @@ class WordsTask(Task):
     def score(self, model: Any, stop: object = None) -> Score | None:
         """See :class:`Task`: how often the right word is above all random ones."""
         right = count = 0
-        for words, samples, _ in self.blocks(1024, _TESTED):
+        for words, samples, _ in self.blocks(1024):
             if stop:
                 return None
             with no_grad():

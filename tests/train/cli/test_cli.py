@@ -143,7 +143,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no run": (["sample"], "there is none in runs/"),
     "no checkpoint for info": (["info", "none"], "there is none at none"),
     "not a checkpoint": (["sample", "empty.txt"], "empty.txt is truncated, damaged or not"),
-    "a model that cannot be drawn": (["draw", "cnn"], "expected gpt, gru, lstm or rnn, got 'cnn'"),
+    "a model that cannot be drawn": (["draw", "vgg"], "model: expected gpt, "),
     "a picture of no known kind": (["draw", "gpt", "--out", "x.bmp"], "x.bmp"),
     "a folder that is a file": (["train", "--out", "text.txt"], "text.txt is not a folder"),
     "a folder below a file": (["train", "--out", "text.txt/run"], "cannot write to text.txt/run"),

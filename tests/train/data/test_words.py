@@ -14,7 +14,7 @@ from tinytensor import Generator
 from tinytensor.train.data import DataError, analogies
 from tinytensor.train.data.words import Alias, Neighbours, Words, sentences_of
 
-TEXT = "The cat sat. The cat_2 -- a cat! -- ran; 3 x4\n\nIt's\nover ... Version 3.11 is\n \nÉlan vital?"
+TEXT = "The cat sat. The cat_2 -- a cat! -- ran; 3 x4\n\nIt's\nover ... Version 3.11 is\n \nÉlan?"
 
 
 def test_words_and_sentences() -> None:
@@ -24,7 +24,7 @@ def test_words_and_sentences() -> None:
         ["ran", "x4"],
         ["it", "s", "over"],
         ["version", "is"],
-        ["élan", "vital"],
+        ["élan"],
     ]
 
 
@@ -172,7 +172,7 @@ def test_a_batch_is_about_as_large_as_asked_for() -> None:
 
 def test_texts_without_examples() -> None:
     """Each is refused, and none searched for ever."""
-    with pytest.raises(DataError, match="sentences of several words of the vocabulary, got 0 words"):
+    with pytest.raises(DataError, match="sentences of several words of the .* got 0 words"):
         Neighbours(np.zeros(0, np.int64), np.zeros(0, np.int64), np.ones(3))
     with pytest.raises(DataError, match="got 3 words, each alone in its sentence"):
         neighbours([[0], [1], [2]])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tinytensor.models import GPTConfig, RNNConfig
+from tinytensor.models import CNNConfig, GPTConfig, ImageCNNConfig, RNNConfig
 from tinytensor.train import ConfigError, TrainConfig, Trainer
 from tinytensor.train.cli.app import run
 from tinytensor.train.given.words import readable
@@ -50,6 +50,10 @@ def test_what_needs_too_much_is_refused_with_what_to_lower(monkeypatch: Any) -> 
         check_memory(RNNConfig(vocab_size=65, n_layer=1, n_hidden=8), 200_000, 64)
     with pytest.raises(ConfigError, match="lower n_layer, n_embd or n_hidden and batch_size or bl"):
         check_memory(RNNConfig(vocab_size=65, n_layer=9, n_hidden=8000), 200_000, 64)
+    with pytest.raises(ConfigError, match="lower n_hidden$"):
+        check_memory(ImageCNNConfig(n_hidden=2_000_000), 12, 64)
+    with pytest.raises(ConfigError, match="lower n_embd and batch_size or block_size$"):
+        check_memory(CNNConfig(vocab_size=65, n_embd=500_000), 200_000, 64)
     check_memory(RNNConfig(vocab_size=65), 12, 64, numbers=4)
 
 

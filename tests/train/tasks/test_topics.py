@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinytensor as tt
+from benchmarks.naive_bayes import NaiveBayes, fours, words
 from tinytensor import models
 from tinytensor.train import DataError
 from tinytensor.train.tasks import passages
@@ -31,10 +32,10 @@ def task() -> TopicsTask:
 
 # ---- cutting texts into parts ------------------------------------------------------------------
 
-words = st.text("ab .\n", min_size=0, max_size=400)
+some_text = st.text("ab .\n", min_size=0, max_size=400)
 
 
-@given(st.dictionaries(st.sampled_from("xyz"), words, min_size=1), st.integers(1, 30))
+@given(st.dictionaries(st.sampled_from("xyz"), some_text, min_size=1), st.integers(1, 30))
 def test_every_paragraph_is_in_one_stretch_of_one_text(texts: dict[str, str], least: int) -> None:
     seen: set[str] = set()
     found = [s for text in texts.values() for s in passages.stretches(text, seen, least)]
@@ -47,7 +48,7 @@ def test_every_paragraph_is_in_one_stretch_of_one_text(texts: dict[str, str], le
         assert " ".join(row) == " ".join(dict.fromkeys(passages.paragraphs(text)))
 
 
-@given(words, st.integers(1, 40))
+@given(some_text, st.integers(1, 40))
 def test_passages_begin_at_words_and_do_not_overlap(text: str, length: int) -> None:
     text = passages.plain(text)
     found = passages.passages(text, length)
@@ -162,7 +163,8 @@ def test_a_vocabulary_is_enough_to_answer(task: TopicsTask, monkeypatch: Any) ->
     assert other.answer(model, "the value of an expression") == want
     assert other.sizes() == task.sizes() and other.vocabulary == task.vocabulary
     for wrong in (3, {}, {"classes": ["a"]}, {"classes": "ab", "symbols": "ab"},
-                  {"classes": ["a"], "symbols": "ba"}, {"classes": ["a"], "symbols": ""}):  # fmt: skip
+                  {"classes": ["a"], "symbols": "ba"}, {"classes": ["a"], "symbols": ""},
+                  {"classes": ["a", "a"], "symbols": "ab"}):  # fmt: skip
         with pytest.raises(ValueError, match="vocabulary: expected"):
             TopicsTask(settings(), vocabulary=wrong)
 
@@ -197,6 +199,16 @@ def test_files_to_tell_apart(tmp_path: Path) -> None:
         TopicsTask(settings(data=(str(tmp_path / "a.txt"),))).describe()
     with pytest.raises(DataError, match="text: task topics tells several texts apart"):
         TopicsTask(settings(), text="one")
+
+
+def test_naive_bayes_by_hand() -> None:
+    """What the figure is held against: benchmarks/naive_bayes.py."""
+    bayes = NaiveBayes([["a a b"], ["b c", "c c"]], words)
+    # of "a": 2 + 1 of 3 + 3 and 0 + 1 of 4 + 3; of "b": 2 of 6 and 2 of 7; the classes 3 : 4
+    assert [bayes.predict(text, 1.0) for text in ("a", "b b b", "b", "c", "", "x")] == [
+        0, 0, 1, 1, 1, 1,
+    ]  # fmt: skip
+    assert fours("abcde") == ["abcd", "bcde"] and words("Don't x_1") == ["don", "'", "t", "x_1"]
 
 
 def test_shades_are_the_evidence_of_a_class(task: TopicsTask) -> None:
