@@ -52,7 +52,7 @@ def attention(
     text = _example(found.task) if text is None else text
     shown = maps(found.model, found.task, text)
     answer = next((f" \N{RIGHTWARDS ARROW} {one.answer}" for one in shown if one.answer), "")
-    about = f"{found.config.model}, task {found.task.name}, step {found.step:,}: {found.file}"
+    about = f"{found.config.model}, task {found.task.name}, step {found.step:,} of run {found.file.resolve().parent.name}"
     title = f"Where {type(found.model).__name__} looks: {one_line(shortened(text + answer))}"
     folder = found.file.parent if out is None else Path(out)
     try:

@@ -223,15 +223,15 @@ def picture(path: str | Path, found: Sequence[Map], title: str) -> Path:
     widths = [
         left + count * (panel + gap) for left, panel, count in zip(label, width_of, heads)
     ]
-    width = max(5.5, 2 * EDGE + max(widths))
+    width = max(7.5, 2 * EDGE + max(widths))
     tall = [high + 0.72 + names for high, names in zip(heights, above)]
     height = HEAD + sum(tall) + EDGE
     figure = _canvas(width, height)
     figure.text(
-        EDGE / width, 1 - 0.28 / height, _cut(title, int(width * 11)), fontsize=12,
+        EDGE / width, 1 - 0.28 / height, _cut(title, int(width * 9)), fontsize=12,
         fontweight="bold", va="center", parse_math=False,
     )  # fmt: skip
-    note = "Rows look, columns are looked at; the darker, the more. Below: a head's largest share."
+    note = "Rows look, columns are looked at; the darker, the more. Below: the darkest, or more."
     figure.text(EDGE / width, 1 - 0.53 / height, note, fontsize=8.5, va="center", color="#555555")
     down = height - HEAD
     for one, panel, left, whole, wide in zip(found, heights, label, tall, width_of):
@@ -243,9 +243,10 @@ def picture(path: str | Path, found: Sequence[Map], title: str) -> Path:
         for head, weights in enumerate(one.weights):
             x = EDGE + left + head * (wide + gap)
             axes = figure.add_axes((x / width, bottom / height, wide / width, panel / height))
-            _draw_map(axes, one, weights, first=head == 0)
-            largest = f"{weights.max(initial=0):.0%}"
-            what = f"head {head + 1}: {largest}" if len(one.weights) > 1 else largest
+            full = full_colour(weights)
+            _draw_map(axes, one, weights, full, first=head == 0)
+            share = f"{full:.0%}" if full >= 0.1 else f"{full:.1%}"
+            what = f"head {head + 1}: {share}" if len(one.weights) > 1 else share
             figure.text(
                 (x + wide / 2) / width, (bottom - 0.1) / height, what, fontsize=7.5, ha="center",
                 va="center", color="#555555",
@@ -280,11 +281,16 @@ def _canvas(width: float, height: float) -> Figure:
     return figure
 
 
-def _draw_map(axes: Axes, one: Map, weights: np.ndarray, first: bool) -> None:
+def full_colour(weights: np.ndarray) -> float:
+    """The share (rows, columns) that gets the full colour: of nine rows in ten none is larger. A
+    few may be, such as the first symbol of a text, which sees itself only."""
+    return max(float(np.quantile(weights.max(axis=1), 0.9, method="lower")), 1e-30)
+
+
+def _draw_map(axes: Axes, one: Map, weights: np.ndarray, full: float, first: bool) -> None:
     rows, columns = weights.shape
-    largest = max(float(weights.max(initial=0)), np.finfo(np.float32).tiny)
     axes.imshow(
-        (weights / largest) ** DEPTH, cmap="Blues", vmin=0, vmax=1, aspect="auto",
+        np.minimum(weights / full, 1) ** DEPTH, cmap="Blues", vmin=0, vmax=1, aspect="auto",
         interpolation="nearest" if _named(one) else "antialiased",
     )  # fmt: skip
     axes.tick_params(length=0, pad=2)
