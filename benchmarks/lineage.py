@@ -4,8 +4,8 @@
     python benchmarks/lineage.py dates addition        # some tasks
     python benchmarks/lineage.py --seeds 1 2 -- digits
 
-Every run is the plain command, ``tinytensor train --task T --model M --seed S``, in a process of its
-own. What has been measured is kept in ``build/lineage``, and is not run again.
+Every run is the plain command, ``tinytensor train --task T --model M --seed S``, in a process of
+its own. What has been measured is kept in ``build/lineage``, and is not run again.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tinytensor.train.config import TrainConfig
 from tinytensor.train.tasks import TASKS
 
+ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "build" / "lineage"
 #: what environments set that slows NumPy's products
 SLOW = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
@@ -34,7 +34,8 @@ SLOW = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 def main() -> None:
     """Run what is asked for, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tasks", nargs="*", default=[t for t in TASKS if t not in ("text", "words")])
+    figures = [task for task in TASKS if task not in ("text", "words")]  # of those there is none
+    parser.add_argument("tasks", nargs="*", default=figures)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--workers", help="processes of each run (default: as the run chooses)")
     given = parser.parse_args()
@@ -53,7 +54,8 @@ def line(task: str, model: str, found: list[dict]) -> str:
     each = ", ".join(f"{value:.4f}" for value in values)
     seconds = statistics.mean(each["seconds"] for each in found)
     steps = TrainConfig(task=task, model=model).steps
-    return f"| {task} | {model} | {steps:,} | {found[0]['name']} | {mean:.4f} | {each} | {seconds:.0f} |"
+    name = found[0]["name"]
+    return f"| {task} | {model} | {steps:,} | {name} | {mean:.4f} | {each} | {seconds:.0f} |"
 
 
 def run(task: str, model: str, seed: int, workers: str | None) -> dict:

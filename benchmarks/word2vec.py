@@ -22,14 +22,14 @@ if __name__ == "__main__":  # before NumPy is imported
     for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[_name] = "1"
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-import tinytensor as tt  # noqa: E402
-from tinytensor.models import Word2Vec, build  # noqa: E402
-from tinytensor.train import SGD, Adagrad, Adam, AdamW  # noqa: E402
-from tinytensor.train.data import analogies  # noqa: E402
-from tinytensor.train.data.words import Alias, Neighbours, Words  # noqa: E402
-from tinytensor.train.tasks.analogies import answered, purity  # noqa: E402
+import tinytensor as tt
+from tinytensor.models import Word2Vec, build
+from tinytensor.train import SGD, Adagrad, Adam, AdamW
+from tinytensor.train.data import analogies
+from tinytensor.train.data.words import Alias, Neighbours, Words
+from tinytensor.train.tasks.vectors.analogies import answered, purity
 
 PAIRS, NEGATIVES, WIDTH = 1024, 5, 100
 OPTIMISERS: dict[str, Any] = {"sgd": SGD, "adagrad": Adagrad, "adam": Adam, "adamw": AdamW}

@@ -20,7 +20,8 @@ class WindowedAttention(MultiHeadAttention):
     The parameters are those of :class:`MultiHeadAttention`, and so is the result where its ``mask``
     is the band. Time and memory grow with time · window instead of time²: the sequence is cut into
     blocks of ``window`` positions, and each sees its own and its neighbours' keys only. With
-    ``mask``, ``cache`` or ``need_weights`` all pairs are computed, and those outside of the band masked.
+    ``mask``, ``cache`` or ``need_weights`` all pairs are computed, and those
+    outside of the band masked.
 
     Args:
         embed_dim: size of the input and of the output; a multiple of ``num_heads``.

@@ -173,7 +173,10 @@ WRONG: dict[str, tuple[Callable[[Checkpoint], Any], str]] = {
                    put("config", "n_layer", 9999)(c)),
         "its config has 78[0-9]+ parameters, the file 10[0-9]+",
     ),
-    "vocabulary": (put("model", "config", "vocab_size", HUGE - 1), "vocab_size is 2147483647, but the vocabulary's 29"),
+    "vocabulary": (
+        put("model", "config", "vocab_size", HUGE - 1),
+        "vocab_size is 2147483647, but the vocabulary's 29",
+    ),
     "block": (
         lambda c: (put("model", "config", "block_size", 10**9)(c),
                    put("config", "block_size", 10**9)(c)),
@@ -193,7 +196,7 @@ WRONG: dict[str, tuple[Callable[[Checkpoint], Any], str]] = {
     "steps": (put("config", "steps", "9"), "steps: expected an integer, got '9'"),
     "lr": (put("config", "lr", float("inf")), "lr: expected a finite number"),
     "other model": (put("config", "model", "rnn"), "does not fit together"),
-    "unknown model": (put("model", "name", ["gpt"]), r"model: expected one of gpt, rnn, lstm, gru, cnn, "),
+    "unknown model": (put("model", "name", ["gpt"]), "model: expected one of gpt, rnn, lstm, gru"),
     "no config": (put("model", "config", None), "model: expected a config, got nothing"),
     "settings": (put("config", "x" * 9000), "config: expected settings, got a string"),
     "step": (put("step", -1), "step: expected a count, got -1"),

@@ -15,7 +15,7 @@ from ..results.attention_page import write_page
 from ..results.restore import restore
 from ..system.terminal import one_line
 from ..tasks import Task
-from ..tasks.pairs import Pairs
+from ..tasks.pairs.pairs import Pairs
 from .parsing import path
 
 #: the names of what is written
@@ -52,7 +52,8 @@ def attention(
     text = _example(found.task) if text is None else text
     shown = maps(found.model, found.task, text)
     answer = next((f" \N{RIGHTWARDS ARROW} {one.answer}" for one in shown if one.answer), "")
-    about = f"{found.config.model}, task {found.task.name}, step {found.step:,} of run {found.file.resolve().parent.name}"
+    run = found.file.resolve().parent.name
+    about = f"{found.config.model}, task {found.task.name}, step {found.step:,} of run {run}"
     title = f"Where {type(found.model).__name__} looks: {one_line(shortened(text + answer))}"
     folder = found.file.parent if out is None else Path(out)
     try:

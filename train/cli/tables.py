@@ -10,8 +10,8 @@ from ..system.terminal import is_terminal, one_line
 
 
 class Table(NamedTuple):
-    """Lines to show: the title stands above the first column. ``words`` says which of the others are
-    words, which stand to the left; the others are numbers."""
+    """Lines to show: the title stands above the first column. ``words`` says which of the others
+    are words, which stand to the left; the rest are numbers."""
 
     title: str
     columns: tuple[str, ...]

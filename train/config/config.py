@@ -114,7 +114,9 @@ class TrainConfig:
     optimizer: str = setting("adamw", "adamw, adagrad or sgd")
     lr: float = setting(1e-3, "Learning rate at its peak", 0.0)
     min_lr: float | None = setting(
-        None, "Learning rate at the end (default: lr / 10; with schedule step or inverse_sqrt 0)", 0.0
+        None,
+        "Learning rate at the end (default: lr / 10; with schedule step or inverse_sqrt 0)",
+        0.0,
     )
     warmup: int = setting(100, "Steps in which the learning rate rises", 0)
     schedule: str = setting(
@@ -264,6 +266,7 @@ MODEL_FIELDS = (
 
 #: fields that only some tasks read: those that have them in ``reads``
 TASK_FIELDS = ("data", "window", "negatives", "min_count", "subsample")
+
 
 def value_type(name: str) -> tuple[type, bool]:
     """See :func:`kind_of`, of a field by its name."""

@@ -175,7 +175,7 @@ class DataParallel:
         arrays = [a.numpy() if isinstance(a, Tensor) else np.asarray(a) for a in batch]
         if len({a.shape[:1] for a in arrays} - {()}) != 1 or any(not a.ndim for a in arrays):
             shapes = [a.shape for a in arrays]
-            raise ValueError(f"batch: expected arrays with the same first axis, got shapes {shapes}")
+            raise ValueError(f"batch: expected arrays of the same first axis, got shapes {shapes}")
         parts = list(zip(*(np.array_split(a, self.workers) for a in arrays), strict=True))
         counts = [int((targets != _IGNORED).sum()) for *_, targets in parts]
         total = sum(counts)

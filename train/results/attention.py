@@ -27,8 +27,8 @@ from ..config import ConfigError
 from ..data import DataError
 from ..system.files import write_atomically
 from ..tasks import Task
-from ..tasks.alignment import looks_back
-from ..tasks.pairs import Pairs
+from ..tasks.pairs.alignment import looks_back
+from ..tasks.pairs.pairs import Pairs
 from ..tasks.text import TextTask
 
 if TYPE_CHECKING:

@@ -3,15 +3,15 @@
 A new one is a file with a :class:`Task`, and its name in :data:`TASKS`.
 """
 
-from .addition import Addition
-from .analogies import AnalogiesTask
-from .dates import Dates
-from .digits import DigitsTask
-from .reverse import Reverse
+from .classes.digits import DigitsTask
+from .classes.topics import TopicsTask
+from .pairs.addition import AdditionTask
+from .pairs.dates import DatesTask
+from .pairs.reverse import ReverseTask
 from .task import Batch, Score, Task
 from .text import TextTask
-from .topics import TopicsTask
-from .words import WordsTask
+from .vectors.analogies import AnalogiesTask
+from .vectors.words import WordsTask
 
 _ALL: tuple[type[Task], ...] = (
     TextTask,
@@ -19,21 +19,21 @@ _ALL: tuple[type[Task], ...] = (
     DigitsTask,
     WordsTask,
     AnalogiesTask,
-    Dates,
-    Addition,
-    Reverse,
+    DatesTask,
+    AdditionTask,
+    ReverseTask,
 )
 
 #: name -> class; a model without a task takes the first that suits it
 TASKS: dict[str, type[Task]] = {task.name: task for task in _ALL}
 
 __all__ = [
-    "Addition",
+    "AdditionTask",
     "AnalogiesTask",
     "Batch",
-    "Dates",
+    "DatesTask",
     "DigitsTask",
-    "Reverse",
+    "ReverseTask",
     "Score",
     "TASKS",
     "Task",

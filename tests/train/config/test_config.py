@@ -110,7 +110,9 @@ def test_what_a_config_takes_its_model_takes(model: str) -> None:
     for edge in edges:
         config = TrainConfig(model=model, **{k: v for k, v in edge.items() if k in own})
         small = {"n_embd": 8} if "n_embd" in own else {}
-        built = build(model, **{**task.least, **task.usual_sizes, **small, **config.model_settings()})
+        built = build(
+            model, **{**task.least, **task.usual_sizes, **small, **config.model_settings()}
+        )
         if "dropout" in own:
             assert built.config.dropout == config.dropout
     with pytest.raises(ConfigError, match="dropout"):

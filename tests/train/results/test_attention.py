@@ -33,7 +33,7 @@ from tinytensor.train.results.attention import (
     shown,
 )
 from tinytensor.train.results.attention_page import page, write_page
-from tinytensor.train.tasks import Dates, TextTask
+from tinytensor.train.tasks import DatesTask, TextTask
 
 from ..helpers import TEXT as CORPUS
 from ..helpers import config
@@ -44,8 +44,8 @@ SMALL = {
 }
 
 
-def translator(name: str) -> tuple[Any, Dates]:
-    task = Dates(SimpleNamespace(data=None, encoding="utf-8", block_size=None, seed=0))
+def translator(name: str) -> tuple[Any, DatesTask]:
+    task = DatesTask(SimpleNamespace(data=None, encoding="utf-8", block_size=None, seed=0))
     tt.manual_seed(0)
     return build(name, **task.sizes(), **SMALL[name]), task
 
@@ -202,7 +202,8 @@ def read(text: str) -> Reader:
 
 PLAIN = read(page(some_maps(["a"], ["b"]), "t", "a"))
 HOSTILE = [
-    "</script>", "</script ", "</SCRIPT/x", "<script>alert(1)</script>", "<!--", "-->", "]]>", "&quot;", '"', "'", "\\",
+    "</script>", "</script ", "</SCRIPT/x", "<script>alert(1)</script>", "<!--", "-->", "]]>",
+    "&quot;", '"', "'", "\\",
     "\\u003c", "\0", "\x1b[2J", "\u2028", "\u202e", "\ud800", "א", "@@DATA@@", "@@TITLE@@",
     "<img src=x onerror=1>", "{", "`", "${1}", "</title>",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What holds for every task with every model that can learn it: data, runs, checkpoints, answers."""
+"""What holds for every task with every model of it: data, runs, checkpoints, answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tinytensor.train.config import TASK_FIELDS, usual_task
 from tinytensor.train.results.restore import restore
 from tinytensor.train.system.signals import Stop
 from tinytensor.train.tasks import TASKS, Task
-from tinytensor.train.tasks.pairs import Pairs
+from tinytensor.train.tasks.pairs.pairs import Pairs
 from tinytensor.train.tasks.task import IGNORED
 
 from ..helpers import TEXT
@@ -98,7 +98,7 @@ def test_task_and_model_choose_each_other() -> None:
         assert TrainConfig(model=name).task == "dates"
     for name, task in TASKS.items():
         assert TrainConfig(task=name).model == task.models[0]
-    with pytest.raises(ConfigError, match="model: task dates is for transformer, bahdanau, got gpt"):
+    with pytest.raises(ConfigError, match="task dates is for transformer, bahdanau, got gpt"):
         TrainConfig(task="dates", model="gpt")
     with pytest.raises(ConfigError, match="data: task dates has none"):
         TrainConfig(task="dates", data="x.txt")
@@ -180,9 +180,7 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_parts(pair: tuple[str, str]) -> 
 # ---- runs ---------------------------------------------------------------------------------------
 
 
-def test_a_run_resumed_is_the_run_that_never_stopped(
-    pair: tuple[str, str], tmp_path: Path
-) -> None:
+def test_a_run_resumed_is_the_run_that_never_stopped(pair: tuple[str, str], tmp_path: Path) -> None:
     whole = trainer(pair)
     assert whole.run()
     text = TEXT * 3 if pair[0] in ON_A_TEXT else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 
-from ...arrays.random import Generator
+from ....arrays.random import Generator
 from .pairs import Example, Pairs
 
 MONTHS = (
@@ -73,7 +73,7 @@ def written(day: datetime.date, form: str, short: bool = False) -> str:
     )
 
 
-class Dates(Pairs):
+class DatesTask(Pairs):
     """From "the 3rd of May, 1998" to "1998-05-03": 22 forms, names in full or short, in any case.
 
     Days are drawn from 1900 to 2099 and split by the day itself: no form of a day of the test was

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..system.files import write_atomically
+from ...system.files import write_atomically
 
 #: colours that people who see red and green alike can tell apart (Okabe and Ito, 2008)
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")

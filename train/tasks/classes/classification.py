@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .task import Batch, Score, Task
+from ..task import Batch, Score, Task
 
 #: examples that a model is asked for at once
 ASKED = 100

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import tinytensor as tt
 from tinytensor.train.data import DataError
-from tinytensor.train.tasks.addition import Addition
-from tinytensor.train.tasks.dates import FIRST, FORMS, LAST, Dates, ordinal, written
-from tinytensor.train.tasks.pairs import ANSWERED, END, PAD, START, Example, Pairs
+from tinytensor.train.tasks.pairs.addition import AdditionTask
+from tinytensor.train.tasks.pairs.dates import FIRST, FORMS, LAST, DatesTask, ordinal, written
+from tinytensor.train.tasks.pairs.pairs import ANSWERED, END, PAD, START, Example, Pairs
+from tinytensor.train.tasks.pairs.reverse import ReverseTask
 from tinytensor.train.tasks.parts import PARTS, part_of
-from tinytensor.train.tasks.reverse import Reverse
 
-KINDS: list[type[Pairs]] = [Dates, Addition, Reverse]
+KINDS: list[type[Pairs]] = [DatesTask, AdditionTask, ReverseTask]
 NO_SETTINGS: Any = None
 #: of the first examples
 PINNED = {
@@ -89,7 +89,7 @@ def parsed(text: str) -> datetime.date:
 def test_every_form_tells_its_day(day: datetime.date, form: str, short: bool, case: Any) -> None:
     text = case(written(day, form, short))
     assert parsed(text) == day
-    assert len(text) <= Dates.longest[0] and set(text) <= set(Dates.characters)
+    assert len(text) <= DatesTask.longest[0] and set(text) <= set(DatesTask.characters)
 
 
 def test_forms_of_one_day_by_hand() -> None:
@@ -111,7 +111,7 @@ def test_ordinals() -> None:
 
 def test_the_longest_date_is_one() -> None:
     days = [FIRST + datetime.timedelta(i) for i in range(366 * 8)]
-    assert max(len(written(day, form)) for day in days for form in FORMS) == Dates.longest[0]
+    assert max(len(written(day, form)) for day in days for form in FORMS) == DatesTask.longest[0]
 
 
 # ---- the right answers ---------------------------------------------------------------------------
@@ -127,10 +127,10 @@ def test_examples_are_right_and_all_of_one_part(
     for content, source, target in examples:
         assert 0 < len(source) <= task.longest[0] and 0 < len(target) <= task.longest[1]
         assert part_of(content) == part
-        if isinstance(task, Dates):
+        if isinstance(task, DatesTask):
             key = parsed(source).isoformat()
             assert target == key
-        elif isinstance(task, Addition):
+        elif isinstance(task, AdditionTask):
             a, b = map(int, source.split("+"))
             assert target == str(a + b) and f"{a}+{b}" == source, "no zeros in front"
             key = f"{min(a, b)}+{max(a, b)}"
@@ -167,14 +167,14 @@ def test_examples_are_the_same_whatever_was_drawn_before(few: type[Pairs]) -> No
 
 
 def test_all_forms_and_lengths_are_there() -> None:
-    digits = [len(x.source.split("+")[0]) for x in Addition(NO_SETTINGS).examples("train")]
+    digits = [len(x.source.split("+")[0]) for x in AdditionTask(NO_SETTINGS).examples("train")]
     assert min(np.bincount(digits)[1:]) > 5_000
-    tested = [len(x.source) for x in Addition(NO_SETTINGS).examples("test")]
+    tested = [len(x.source) for x in AdditionTask(NO_SETTINGS).examples("test")]
     assert np.mean(np.array(tested) == 9) == pytest.approx(0.81, abs=0.03), "evenly, to 9999"
-    lengths = [len(x.source) for x in Reverse(NO_SETTINGS).examples("test")]
+    lengths = [len(x.source) for x in ReverseTask(NO_SETTINGS).examples("test")]
     assert set(lengths) == set(range(1, 13))
     shapes = {re.sub("[A-Za-z]+", "a", re.sub("[0-9]+", "0", x.source))
-              for x in Dates(NO_SETTINGS).examples("test")}  # fmt: skip
+              for x in DatesTask(NO_SETTINGS).examples("test")}  # fmt: skip
     assert {"a, 0 a 0", "0.0.0", "0/0/0", "a 0a, 0", "0, a 0a", "a 0a a a, 0"} <= shapes
 
 
@@ -182,7 +182,7 @@ def test_all_forms_and_lengths_are_there() -> None:
 
 
 def test_a_batch_by_hand() -> None:
-    task = Addition(NO_SETTINGS)
+    task = AdditionTask(NO_SETTINGS)
     part, examples = task.test, task.examples("test")
     rows = np.argsort(part.target_lengths, kind="stable")[[0, -1]]
     source, given, targets = task._batch(part, rows)
@@ -247,7 +247,7 @@ def test_validation_is_all_of_it_each_example_once(
 
 
 def test_the_figure_is_the_share_of_answers_right_in_every_character() -> None:
-    task = Reverse(NO_SETTINGS)
+    task = ReverseTask(NO_SETTINGS)
     right = Oracle(task, lambda text: text[::-1])
     score = task.score(right)
     assert score is not None and (score.value, score.right, score.count) == (1.0, 2000, 2000)
@@ -265,7 +265,7 @@ def test_the_figure_is_the_share_of_answers_right_in_every_character() -> None:
 
 
 def test_answers() -> None:
-    task = Addition(NO_SETTINGS)
+    task = AdditionTask(NO_SETTINGS)
     model = Oracle(task, lambda text: str(sum(map(int, text.split("+")))))
     assert task.answer(model, "1234+567") == "1801"
     assert task.answer(model, " 12 + 5\n", beam=3) == "17"
@@ -276,22 +276,30 @@ def test_answers() -> None:
     assert task.show(model, 1) == task.show(model, 1) != task.show(model, 2)
     wrong = task.show(Oracle(task, lambda text: "12"), 1).splitlines()
     assert all(re.fullmatch(r"\d+\+\d+ +12    wrong: it is \d+", line) for line in wrong)
-    dates = Dates(NO_SETTINGS)
+    dates = DatesTask(NO_SETTINGS)
     assert dates.answer(Oracle(dates, lambda text: text), " 3  May\t1998 ") == "3 May 1998"[:11]
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "match"),
     [
-        (Dates, "", r"input: expected 1 to 36 characters, such as 3 May 1998, got 0"),
-        (Dates, "m" * 37, r"input: expected 1 to 36 characters, .*got 37"),
-        (Dates, "3 Ärz 1998", r"input: 'Ä' was in no example of task dates, only ' ,-./0"),
-        (Addition, "12345+1", r"input: expected two numbers of up to 4 digits, such as 1234\+567"),
-        (Addition, "12", r"input: expected two numbers of up to 4 digits.*got '12'"),
-        (Addition, "1+2+3", r"input: expected two numbers of up to 4 digits"),
-        (Addition, "01+2", r"input: expected two numbers of up to 4 digits"),
-        (Reverse, "Stressed", r"input: 'S' was in no example of task reverse"),
-        (Reverse, "abcdefghijklm", r"input: expected 1 to 12 characters, such as stressed, got 13"),
+        (DatesTask, "", r"input: expected 1 to 36 characters, such as 3 May 1998, got 0"),
+        (DatesTask, "m" * 37, r"input: expected 1 to 36 characters, .*got 37"),
+        (DatesTask, "3 Ärz 1998", r"input: 'Ä' was in no example of task dates, only ' ,-./0"),
+        (
+            AdditionTask,
+            "12345+1",
+            r"input: expected two numbers of up to 4 digits, such as 1234\+567",
+        ),
+        (AdditionTask, "12", r"input: expected two numbers of up to 4 digits.*got '12'"),
+        (AdditionTask, "1+2+3", r"input: expected two numbers of up to 4 digits"),
+        (AdditionTask, "01+2", r"input: expected two numbers of up to 4 digits"),
+        (ReverseTask, "Stressed", r"input: 'S' was in no example of task reverse"),
+        (
+            ReverseTask,
+            "abcdefghijklm",
+            r"input: expected 1 to 12 characters, such as stressed, got 13",
+        ),
     ],
 )
 def test_inputs_that_cannot_be(kind: Any, text: str, match: str) -> None:

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...arrays.random import generator
-from ..data import DataError
+from ....arrays.random import generator
+from ...data import DataError
+from ..task import Batch, Settings
 from .classification import Classification
 from .confusion import draw_confusion
-from .task import Batch, Settings
 
 #: height and width of the images, and how dark a pixel can be
 SIDE, DARKEST = 8, 16

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...models import CNN
-from ..system.files import write_atomically
+from ....models import CNN
+from ...system.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

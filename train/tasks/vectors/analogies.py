@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..data import analogies as known
-from ..data.errors import DataError
-from ..data.text import fingerprint
-from ..data.words import Words
-from .task import Score, Settings
+from ...data import analogies as known
+from ...data.errors import DataError
+from ...data.text import fingerprint
+from ...data.words import Words
+from ..task import Score, Settings
 from .word_map import Group, draw_words
 from .words import RECIPE, WordsTask
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..system.files import write_atomically
+from ...system.files import write_atomically
 
 #: images that are shown: those told wrong, then those of which the model is least sure
 IMAGES = 12

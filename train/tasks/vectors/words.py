@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ... import Generator, no_grad, random
-from ..data import Corpus, DataError, TextFiles, TextString, help_topics
-from ..data.words import Neighbours, Words, sentences_of
-from ..given.words import shortened
-from .task import Batch, Score, Settings, Task
+from .... import Generator, no_grad, random
+from ...data import Corpus, DataError, TextFiles, TextString, help_topics
+from ...data.words import Neighbours, Words, sentences_of
+from ...given.words import shortened
+from ..task import Batch, Score, Settings, Task
 from .word_map import Group, draw_words
 
 #: what word vectors are trained with: fast and steady at once, and no step for other words

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import no_grad
-from ...models.encoder_decoder import padded
-from ...models.ids import START
-from ...nn import AdditiveAttention
-from ...nn.attention import recording
-from ...nn.evaluating import evaluating
-from ..system.files import write_atomically
+from .... import no_grad
+from ....models.encoder_decoder import padded
+from ....models.ids import START
+from ....nn import AdditiveAttention
+from ....nn.attention import recording
+from ....nn.evaluating import evaluating
+from ...system.files import write_atomically
 
 if TYPE_CHECKING:
     from .pairs import Pairs

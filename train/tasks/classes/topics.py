@@ -9,15 +9,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...arrays.random import generator
-from ...models import CNN
-from ..data import CharTokenizer, DataError
-from ..data.files import find_files
-from ..data.text import Fingerprint, help_texts, load_text
+from ....arrays.random import generator
+from ....models import CNN
+from ...data import CharTokenizer, DataError
+from ...data.files import find_files
+from ...data.text import Fingerprint, help_texts, load_text
+from ..task import Batch, Settings
 from .classification import Classification
 from .evidence import draw_evidence, reasons
 from .passages import Parts, copied, parts, passages, plain, starts
-from .task import Batch, Settings
 
 #: how many of the help topics: the longest; the others are too short to learn from
 LONGEST = 12

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ...arrays.random import Generator
+from ....arrays.random import Generator
 from .pairs import Example, Pairs
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 LONGEST = 12
 
 
-class Reverse(Pairs):
+class ReverseTask(Pairs):
     """From "stressed" to "desserts": random lower-case letters, one to twelve of them.
 
     A model that knows which letters there are and not where they stand cannot do it. The strings

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...arrays.random import Generator, generator
-from ...models.ids import END, IGNORED, PAD, START
-from ..data.errors import DataError
-from ..data.text import Fingerprint
-from .parts import PARTS, part_of
-from .task import Batch, Score, Settings, Task
+from ....arrays.random import Generator, generator
+from ....models.ids import END, IGNORED, PAD, START
+from ...data.errors import DataError
+from ...data.text import Fingerprint
+from ..parts import PARTS, part_of
+from ..task import Batch, Score, Settings, Task
 
 #: the ids that come before those of characters
 SPECIAL = (PAD, START, END)

@@ -14,8 +14,8 @@ from tinytensor.train import DataError, TrainConfig, Trainer
 from tinytensor.train.data import analogies as known
 from tinytensor.train.data.words import Words
 from tinytensor.train.tasks import AnalogiesTask, WordsTask
-from tinytensor.train.tasks.analogies import answered, purity
-from tinytensor.train.tasks.word_map import Group, draw_words, plane
+from tinytensor.train.tasks.vectors.analogies import answered, purity
+from tinytensor.train.tasks.vectors.word_map import Group, draw_words, plane
 
 TEXT = "the king sees a man. the queen sees a woman! a man sees the king?\n" * 30
 TINY: dict[str, Any] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ...arrays.random import Generator
-from ..data.errors import DataError
+from ....arrays.random import Generator
+from ...data.errors import DataError
 from .pairs import Example, Pairs
 
 DIGITS = 4
@@ -13,7 +13,7 @@ NUMBER = rf"(0|[1-9]\d{{0,{DIGITS - 1}}})"
 SUM = re.compile(rf"{NUMBER}\+{NUMBER}", re.ASCII)
 
 
-class Addition(Pairs):
+class AdditionTask(Pairs):
     """From "1234+567" to "1801": both numbers from 0 to 9999, digits in their usual order.
 
     The pairs are split without regard to the order of the two numbers: where 1234+567 is in the

@@ -15,9 +15,9 @@ import tinytensor as tt
 from benchmarks.naive_bayes import NaiveBayes, fours, words
 from tinytensor import models
 from tinytensor.train import DataError
-from tinytensor.train.tasks import passages
-from tinytensor.train.tasks.evidence import by_character, by_window, draw_evidence
-from tinytensor.train.tasks.topics import TopicsTask
+from tinytensor.train.tasks.classes import passages
+from tinytensor.train.tasks.classes.evidence import by_character, by_window, draw_evidence
+from tinytensor.train.tasks.classes.topics import TopicsTask
 
 
 def settings(**given: Any) -> Any:
@@ -158,7 +158,7 @@ def test_answers_and_figures(task: TopicsTask, tmp_path: Path) -> None:
 def test_a_vocabulary_is_enough_to_answer(task: TopicsTask, monkeypatch: Any) -> None:
     model = small(task)
     want = task.answer(model, "the value of an expression")
-    monkeypatch.setattr("tinytensor.train.tasks.topics.help_texts", lambda: 1 / 0)
+    monkeypatch.setattr("tinytensor.train.tasks.classes.topics.help_texts", lambda: 1 / 0)
     other = TopicsTask(settings(), vocabulary=task.vocabulary)
     assert other.answer(model, "the value of an expression") == want
     assert other.sizes() == task.sizes() and other.vocabulary == task.vocabulary

@@ -10,15 +10,22 @@ import pytest
 
 from tinytensor import models, random
 from tinytensor.train import TrainConfig, Trainer
-from tinytensor.train.tasks import TASKS, Dates, Reverse
-from tinytensor.train.tasks.alignment import alignment, plot_alignments
+from tinytensor.train.tasks import TASKS, DatesTask, ReverseTask
+from tinytensor.train.tasks.pairs.alignment import alignment, plot_alignments
 
 #: small ones that learn dates in a moment
 SMALL: dict[str, dict[str, Any]] = {
     "bahdanau": {"n_embd": 24, "n_hidden": 48, "steps": 130, "batch_size": 32, "lr": 1e-2},
     "transformer": {
-        "n_layer": 1, "n_head": 4, "n_embd": 48, "norm_first": True, "label_smoothing": 0.0,
-        "steps": 400, "batch_size": 32, "lr": 6e-3, "warmup": 40,
+        "n_layer": 1,
+        "n_head": 4,
+        "n_embd": 48,
+        "norm_first": True,
+        "label_smoothing": 0.0,
+        "steps": 400,
+        "batch_size": 32,
+        "lr": 6e-3,
+        "warmup": 40,
     },
 }
 
@@ -29,7 +36,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_figure_gets_better(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Dates, "counts", {"train": 10_000, "val": 100, "test": 300})
+    monkeypatch.setattr(DatesTask, "counts", {"train": 10_000, "val": 100, "test": 300})
     config = TrainConfig(model=name, task="dates", workers=1, eval_every=1000, **SMALL[name])
     trainer = Trainer(config)
     before = trainer.task.score(trainer.model)
@@ -50,7 +57,7 @@ def test_recipes_are_for_models_of_the_task() -> None:
 @pytest.fixture
 def untrained(name: str) -> Any:
     random.manual_seed(3)
-    sizes = {**Reverse.usual_sizes, **{k: v for k, v in SMALL[name].items() if k[:2] == "n_"}}
+    sizes = {**ReverseTask.usual_sizes, **{k: v for k, v in SMALL[name].items() if k[:2] == "n_"}}
     return models.build(name, **sizes)
 
 
@@ -70,8 +77,8 @@ def test_an_alignment(untrained: Any) -> None:
 
 
 def test_the_picture(untrained: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Reverse, "counts", {"train": 20, "val": 10, "test": 30})
-    task: Any = Reverse(None)  # type: ignore[arg-type]
+    monkeypatch.setattr(ReverseTask, "counts", {"train": 20, "val": 10, "test": 30})
+    task: Any = ReverseTask(None)  # type: ignore[arg-type]
     path = task.draw(untrained, tmp_path / "reverse.png")
     assert path.read_bytes().startswith(b"\x89PNG")
     svg = plot_alignments(tmp_path / "maps.svg", task, untrained, ["abc", "z"])
@@ -82,7 +89,7 @@ def test_the_picture(untrained: Any, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_model_that_writes_nothing_has_a_picture(untrained: Any, tmp_path: Path) -> None:
     """Of an empty answer, only its end is shown; hostile symbols are drawn as they are."""
-    task: Any = Reverse(None, "$_\\^\u202e{}")  # type: ignore[arg-type]
+    task: Any = ReverseTask(None, "$_\\^\u202e{}")  # type: ignore[arg-type]
     silent = models.build("bahdanau", vocab_size=10, block_size=13, n_embd=4, n_hidden=4)
     silent.translate = lambda source, **_: [[] for _ in source]
     path = plot_alignments(tmp_path / "a.png", task, silent, ["$_\\^\u202e{}$"])

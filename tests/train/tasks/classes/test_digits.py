@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import tinytensor as tt
 from tinytensor import models
 from tinytensor.train import DataError
-from tinytensor.train.tasks import digits
-from tinytensor.train.tasks.confusion import confusion
-from tinytensor.train.tasks.digits import DigitsTask, read_image, shifted
+from tinytensor.train.tasks.classes import digits
+from tinytensor.train.tasks.classes.confusion import confusion
+from tinytensor.train.tasks.classes.digits import DigitsTask, read_image, shifted
 
 SETTINGS: Any = SimpleNamespace(data=None, encoding="utf-8", block_size=None, seed=1)
 
