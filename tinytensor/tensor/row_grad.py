@@ -74,7 +74,7 @@ class RowGrad(Tensor):
     @property
     def nbytes(self) -> int:
         """Bytes of what is held: the values, and the numbers of the rows."""
-        return int(self.values.nbytes + self.rows.nbytes)
+        return self.sparse.nbytes
 
     def to_dense(self) -> Tensor:
         """A Tensor of the whole, in memory of its own."""

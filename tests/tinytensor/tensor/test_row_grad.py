@@ -238,6 +238,14 @@ def test_an_anomaly_is_found(device: Device) -> None:
         out.backward(tt.tensor([[1.0, np.inf, 0.0]], dtype="float64", device=device))
 
 
+def test_a_profile(device: Device) -> None:
+    """What backward writes is what is held of the gradient."""
+    w = table(device)
+    with tt.profile() as profile:
+        pull(w, [4, 4, 9])
+    assert profile.entries["", "embedding", ""].backward.bytes == w.grad.nbytes == 2 * 3 * 8 + 2 * 8
+
+
 def test_no_ids(device: Device) -> None:
     w = table(device)
     pull(w, np.zeros((0,), np.int64))
