@@ -18,8 +18,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
+if __name__ == "__main__":  # before NumPy is imported
+    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[_name] = "1"
 
 import numpy as np  # noqa: E402
 

@@ -1,6 +1,7 @@
-"""Models, one file each, with one face: ``build("gpt", vocab_size=65)`` makes one by name.
+"""Models with one face, a file each: from the RNN to the GPT.
 
-See :mod:`tinytensor.models.base` for what all of them can do.
+``build("gpt", vocab_size=65)`` makes one by name; :mod:`tinytensor.models.base` says what all of
+them can do.
 """
 
 from __future__ import annotations

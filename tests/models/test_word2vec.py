@@ -23,7 +23,7 @@ def small(rng: np.random.Generator, vocab: int = 9, width: int = 3) -> Word2Vec:
 
 PAIRS: tuple[Any, ...] = ([1, 5, 1], [[2, 0], [2, 3], [7, 7]], [[1, 0], [1, 0], [1, 0]])
 GROUPS: tuple[Any, ...] = (
-    [[1, 5, 1], [4, -1, -1], [0, 8, -1]],
+    [[1, 5, 1], [4, -1, -1], [2, 8, -1]],
     [[2, 0], [2, 3], [7, 7]],
     [[1, 0], [1, -100], [1, 0]],
 )
@@ -61,7 +61,7 @@ def test_gradients_are_of_the_rows_that_were_read(rng: np.random.Generator) -> N
     model.loss(*GROUPS).backward()
     words, contexts = model.words.weight.grad, model.contexts.weight.grad
     assert isinstance(words, tt.RowGrad) and isinstance(contexts, tt.RowGrad)
-    assert words.rows.tolist() == [0, 1, 4, 5, 8]
+    assert words.rows.tolist() == [1, 2, 4, 5, 8]
     assert contexts.rows.tolist() == [0, 2, 3, 7]
     assert not contexts.to_dense().numpy()[3].any(), "what does not count has no gradient"
     assert words.to_dense().numpy()[words.rows].all()
@@ -136,7 +136,7 @@ def test_nearest_words_by_hand() -> None:
     assert model.most_similar([0], n=1)[0][0] == 1
     assert model.most_similar([1], [0], n=1)[0][0] == 2, "to the left and up"
     assert model.analogy(0, 1, 2)[0][0] not in (0, 1, 2)
-    assert len(model.most_similar([0, 1], [2], n=50)) == 2
+    assert sorted(i for i, _ in model.most_similar([0, 1], [2], n=50)) == [3, 4]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tinytensor as tt
 from tinytensor import nn
+from tinytensor.operations.windows import cross_correlation
 
 from ..nn.helpers import values_of
 
@@ -75,6 +76,26 @@ def test_convolutions(transposed: bool, dims: int, data: st.DataObject) -> None:
     bias = random.normal(size=(outs,)) if draw(st.booleans()) else None
     name = f"conv{'_transpose' if transposed else ''}{dims}d"
     both(name, [x, random.normal(size=shape), bias], **settings)
+
+
+@pytest.mark.parametrize("block", [1 << 19, 3000])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_many_small_images(
+    dims: int, transposed: bool, block: int, rng: np.random.Generator, monkeypatch: Any
+) -> None:
+    """Of which columns are made with the members of the batch side by side, in blocks."""
+    monkeypatch.setattr(cross_correlation, "_BLOCK", block)
+    chosen = []
+    rule = cross_correlation._batch_last
+    monkeypatch.setattr(
+        cross_correlation, "_batch_last", lambda *a: chosen.append(rule(*a)) or chosen[-1]
+    )
+    x = rng.normal(size=(37, 4, *(5, 4, 3)[:dims]))
+    shape = (4, 3, *(5, 3, 3)[:dims]) if transposed else (3, 4, *(5, 3, 3)[:dims])
+    arrays = [x, rng.normal(size=shape), rng.normal(size=3)]
+    both(f"conv{'_transpose' if transposed else ''}{dims}d", arrays, stride=1, padding=1)
+    assert any(chosen)
 
 
 @given(st.data())

@@ -39,7 +39,7 @@ class AnalogiesTask(WordsTask):
     usual_sizes: ClassVar[Mapping[str, Any]] = {"vocab_size": 581}
     example = ("--input", "king - man + woman")
     _shown_words = ("france", "queen", "swam", "wolves")
-    origin = "code"  # type: ignore[assignment]
+    origin = "code"
 
     def __init__(self, settings: Settings, vocabulary: Any = None, text: str | None = None):
         if text is not None:

@@ -103,8 +103,14 @@ class WordsTask(Task):
     def _neighbours(self, part: int) -> Neighbours:
         given = self._settings
         counts = np.bincount(self._parts[0][0], minlength=len(self.words))
-        how = (given.window or 1, given.negatives or 1, given.subsample or 0.0)
-        return Neighbours(*self._parts[part], counts, given.mode or "skipgram", *how)
+        return Neighbours(
+            *self._parts[part],
+            counts,
+            given.mode or "skipgram",
+            given.window or 1,
+            given.negatives or 1,
+            given.subsample or 0.0,
+        )
 
     # ---- see Task -------------------------------------------------------------------------------
 

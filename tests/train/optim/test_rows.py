@@ -11,6 +11,7 @@ import pytest
 import tinytensor as tt
 from tinytensor import nn
 from tinytensor.arrays.device import Device
+from tinytensor.arrays.rows import Rows
 from tinytensor.train import SGD, Adagrad, Adam, AdamW, clip_grad_norm, clip_grad_value
 from tinytensor.train.optim import pieces
 
@@ -168,6 +169,29 @@ def test_clipping(device: Device) -> None:
     np.testing.assert_allclose(host(weight.grad), whole / norm, rtol=1e-5)
     clip_grad_value([weight], 0.1)
     np.testing.assert_allclose(host(weight.grad), np.clip(whole / norm, -0.1, 0.1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_makes_the_whole_gradient(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From backward to the step: else a step would take longer for a larger table."""
+    layer = nn.Embedding(300, 4, sparse=True).to("float64")
+    optimizer = KINDS[kind](layer.parameters())
+
+    def refused(self: Rows) -> None:
+        raise AssertionError("made the whole gradient")
+
+    monkeypatch.setattr(Rows, "dense", refused)
+    for _ in range(2):
+        for ids in ([1, 5, 5], [5, 200]):  # the second is added to the first
+            (layer(ids) ** 2).sum().backward()
+        clip_grad_norm(layer.parameters(), 1.0)
+        clip_grad_value(layer.parameters(), 0.1)
+        optimizer.step()
+        optimizer.zero_grad()
+    with pytest.raises(AssertionError, match="whole gradient"):
+        (layer([1]) ** 2).sum().backward()
+        assert layer.weight.grad is not None
+        layer.weight.grad.numpy()
 
 
 def test_zeros_instead_of_nothing() -> None:

@@ -118,6 +118,12 @@ def test_figures_by_hand() -> None:
     assert count == 3040 and right <= 3040 - 2 * 20 * 19 + 40
     assert purity(moved, words) == 1.0
     rng = np.random.default_rng(1)
+    close = vectors.copy()
+    close[:, :8] *= 0.01  # classes differ by less than what disturbs the vectors
+    close += rng.normal(size=close.shape) * 0.02
+    close /= np.linalg.norm(close, axis=1, keepdims=True)
+    right, _ = answered(close, words)
+    assert right > 3000, "the words of the question are no answers to it"
     noise = rng.normal(size=(161, 100))
     assert purity(noise / np.linalg.norm(noise, axis=1, keepdims=True), words) < 0.25
 

@@ -25,6 +25,8 @@ from .window_positions import Ints, Windows
 #: columns made at a time, as a number of elements: on a CPU what its cache holds; a GPU has room
 #: for more, and wants few large products
 _BLOCK, _BLOCK_ON_GPU = 1 << 19, 1 << 26
+#: rows of windows that are shorter than this are copied slowly
+_SHORT = 32
 
 
 def _blocks(xp: Any, batch: int, each: int) -> Iterator[slice]:
@@ -35,24 +37,45 @@ def _blocks(xp: Any, batch: int, each: int) -> Iterator[slice]:
         yield slice(start, min(batch, start + step))
 
 
-def _columns(xp: Any, x: Any, windows: Windows, groups: int) -> Iterator[tuple[slice, Any]]:
-    """What the windows see, (groups, channels per group · taps, members · windows), by blocks."""
+def _batch_last(windows: Windows, batch: int, seen: int, others: int) -> bool:
+    """Whether the members of the batch lie side by side in the columns, not the windows of a row.
+
+    Copies and sums go along what lies side by side, and take as long for 4 numbers as for 60. So
+    many small images are turned, what goes in and what comes out, if that is less than the columns.
+
+    Args:
+        seen: channels that the windows see. others: those on the other side.
+    """
+    copied, turned = seen * math.prod(windows.kernel), seen + others
+    return windows.size[-1] < min(batch, _SHORT) and copied > 2 * turned
+
+
+def _columns(
+    xp: Any, x: Any, windows: Windows, groups: int, last: bool
+) -> Iterator[tuple[slice, Any]]:
+    """What the windows see, (groups, channels per group · taps, members · windows), by blocks; in
+    the order windows · members where the batch is to be last."""
     padded = windows.padded(xp, x).swapaxes(0, 1)
     channels, batch = padded.shape[:2]
     taps, places = math.prod(windows.kernel), math.prod(windows.size)
+    if last:
+        padded = xp.moveaxis(xp.ascontiguousarray(xp.moveaxis(padded, 1, -1)), -1, 1)
     for block in _blocks(xp, batch, channels * taps * places):
         members = block.stop - block.start
-        columns = xp.empty((channels, taps, members, *windows.size), dtype=x.dtype)
+        shape = (*windows.size, members) if last else (members, *windows.size)
+        columns = xp.empty((channels, taps, *shape), dtype=x.dtype)
+        into = xp.moveaxis(columns, -1, 2) if last else columns
         for tap, seen in enumerate(windows.taps(padded[:, block])):
-            columns[:, tap] = seen
+            into[:, tap] = seen
         yield block, columns.reshape(groups, channels // groups * taps, members * places)
 
 
-def _rows(x: Any, groups: int) -> Any:
-    """(N, C, ...) as (groups, channels per group, N · places)."""
+def _rows(xp: Any, x: Any, groups: int, last: bool) -> Any:
+    """(N, C, ...) as (groups, channels per group, N · places), or places · N."""
     batch, channels = x.shape[:2]
     places = math.prod(x.shape[2:])
-    return x.swapaxes(0, 1).reshape(groups, channels // groups, batch * places)
+    turned = xp.moveaxis(x, 0, -1) if last else x.swapaxes(0, 1)
+    return turned.reshape(groups, channels // groups, batch * places)
 
 
 def _filters(weight: Any, groups: int) -> Any:
@@ -105,6 +128,9 @@ def _conv_samples(r: Draw) -> list[Sample]:
         Sample(r(0, 2, 5), r(3, 2, 3), r(3), **one),
         Sample(r(1, 1, 2, 3, 2), r(1, 1, 2, 2, 1),
                **settings((1,) * 3, (0, 1, 0), (1,) * 3, 1, (1, 4, 2))),
+        # more members than windows in a row: see _batch_last
+        Sample(r(4, 2, 3, 4), r(1, 2, 2, 3), r(1), **settings((2, 1), (1, 0), (1, 1), 1, (2, 2))),
+        Sample(r(3, 4, 3, 3), r(2, 2, 2, 2), **settings((1, 1), (0, 0), (1, 1), 2, (2, 2))),
     ]  # fmt: skip
 
 
@@ -126,10 +152,13 @@ def conv(xp, x, weight, bias=None, *, stride, padding, dilation, groups, size):
     filters = _filters(weight, groups)
     channels = weight.shape[0]
     out = xp.empty((x.shape[0], channels, *size), dtype=xp.result_type(x, weight))
-    for block, columns in _columns(xp, x, windows, groups):
-        product = xp.matmul(filters, columns)
-        shape = (channels, block.stop - block.start, *size)
-        out[block] = product.reshape(shape).swapaxes(0, 1)
+    last = _batch_last(windows, x.shape[0], x.shape[1], channels)
+    for block, columns in _columns(xp, x, windows, groups, last):
+        product, members = xp.matmul(filters, columns), block.stop - block.start
+        if last:
+            out[block] = xp.moveaxis(product.reshape(channels, *size, members), -1, 0)
+        else:
+            out[block] = product.reshape(channels, members, *size).swapaxes(0, 1)
     return _plus(out, bias)
 
 
@@ -145,6 +174,8 @@ def _transpose_samples(r: Draw) -> list[Sample]:
         Sample(r(0, 3, 3), r(3, 2, 3), r(2), **one),
         Sample(r(1, 1, 1, 1, 2), r(1, 1, 1, 2, 2),
                **settings((1,) * 3, (0,) * 3, (1,) * 3, 1, (1, 2, 3))),
+        Sample(r(4, 1, 2, 2), r(1, 2, 2, 3), r(2), **settings((2, 1), (1, 0), (1, 1), 1, (2, 4))),
+        Sample(r(3, 2, 2, 2), r(2, 2, 2, 2), **settings((1, 1), (0, 0), (1, 1), 2, (3, 3))),
     ]  # fmt: skip
 
 
@@ -163,12 +194,18 @@ def conv_transpose(xp, x, weight, bias=None, *, stride, padding, dilation, group
     filters = _filters(weight, groups).swapaxes(1, 2)
     batch, channels = x.shape[0], weight.shape[1] * groups
     taps, places = math.prod(windows.kernel), math.prod(windows.size)
-    canvas, out = windows.canvas(xp, (batch, channels), size, xp.result_type(x, weight))
+    last = _batch_last(windows, batch, channels, x.shape[1])
+    canvas, out = windows.canvas(
+        xp, (batch, channels), size, xp.result_type(x, weight), batch_last=last
+    )
     for block in _blocks(xp, batch, channels * taps * places):
-        rows = _rows(x[block], groups)
+        rows, members = _rows(xp, x[block], groups, last), block.stop - block.start
         # with one channel per group an outer product, for which matmul is slow
         columns = filters * rows if rows.shape[1] == 1 else xp.matmul(filters, rows)
-        columns = columns.reshape(channels, taps, block.stop - block.start, *windows.size)
+        if last:
+            columns = xp.moveaxis(columns.reshape(channels, taps, *windows.size, members), -1, 2)
+        else:
+            columns = columns.reshape(channels, taps, members, *windows.size)
         for tap, target in enumerate(windows.taps(canvas[block].swapaxes(0, 1))):
             target += columns[:, tap]
     return _plus(xp.ascontiguousarray(out), bias)
@@ -186,6 +223,8 @@ def conv_transpose(xp, x, weight, bias=None, *, stride, padding, dilation, group
         Sample(r(1, 2, 5, 4), r(1, 2, 2, 3), **settings((2, 1), (0, 1), (2, 3), 1, (2, 2))),
         Sample(r(2, 4, 3, 3), r(2, 2, 2, 2), **settings((2, 2), (1, 1), (1, 1), 2, (2, 2))),
         Sample(r(0, 2, 5), r(0, 3, 3), **settings((1,), (0,), (1,), 1, (3,))),
+        Sample(r(4, 2, 3, 4), r(4, 1, 2, 2), **settings((2, 1), (1, 0), (1, 1), 1, (2, 3))),
+        Sample(r(3, 4, 3, 3), r(3, 2, 2, 2), **settings((1, 1), (0, 0), (1, 1), 2, (2, 2))),
     ],
 )
 def conv_weight_grad(xp, x, g, *, stride, padding, dilation, groups, size):
@@ -196,8 +235,9 @@ def conv_weight_grad(xp, x, g, *, stride, padding, dilation, groups, size):
     taps = math.prod(size)
     shape = (groups, channels // groups, given * taps)
     total = xp.zeros(shape, dtype=xp.result_type(x, g))
-    for block, columns in _columns(xp, x, windows, groups):
-        total += xp.matmul(_rows(g[block], groups), columns.swapaxes(1, 2))
+    last = _batch_last(windows, x.shape[0], x.shape[1], channels)
+    for block, columns in _columns(xp, x, windows, groups, last):
+        total += xp.matmul(_rows(xp, g[block], groups, last), columns.swapaxes(1, 2))
     return total.reshape(channels, given, *size)
 
 

@@ -50,13 +50,20 @@ class Windows(NamedTuple):
         out[(..., *into)] = x[(..., *taken)]
         return out
 
-    def canvas(self, xp: Any, lead: Ints, spatial: Ints, dtype: Any) -> tuple[Any, Any]:
+    def canvas(
+        self, xp: Any, lead: Ints, spatial: Ints, dtype: Any, batch_last: bool = False
+    ) -> tuple[Any, Any]:
         """Zeros to add windows into (see :meth:`taps`), and the part of them that is the result.
 
         The result has the shape ``(*lead, *spatial)``: what falls into the padding is left out.
+        With ``batch_last`` what lies side by side in memory is the first axis.
         """
         reach = zip(self.span, self.padding, spatial, strict=True)
-        out = xp.zeros((*lead, *(max(a, p + n) for a, p, n in reach)), dtype=dtype)
+        wide = tuple(max(a, p + n) for a, p, n in reach)
+        if batch_last:
+            out = xp.moveaxis(xp.zeros((*lead[1:], *wide, lead[0]), dtype=dtype), -1, 0)
+        else:
+            out = xp.zeros((*lead, *wide), dtype=dtype)
         inner = (slice(p, p + n) for p, n in zip(self.padding, spatial, strict=True))
         return out, out[(..., *inner)]
 
