@@ -114,15 +114,18 @@ def train_all(
     """Each kind at each distance: per kind the results in the order of the distances."""
     jobs = [(kind.key, distance, budget.steps) for kind in kinds for distance in budget.distances]
     jobs.sort(key=lambda job: -job[1])  # long ones first, for both workers to be busy to the end
+    results: list[Result] = []
+
+    def add(result: Result) -> None:
+        results.append(result)
+        tell(f"copy task: {len(results)} of {len(jobs)} trained")
+
     if workers == 1:
-        results = [trained(*job) for job in jobs]
+        for job in jobs:
+            add(trained(*job))
     else:
-        with ProcessPoolExecutor(
-            workers, get_context("spawn"), threadpool_limits, (1,)
-        ) as pool:
-            results = []
+        with ProcessPoolExecutor(workers, get_context("spawn"), threadpool_limits, (1,)) as pool:
             for done in as_completed([pool.submit(trained, *job) for job in jobs]):
-                results.append(done.result())
-                tell(f"copy task: {len(results)} of {len(jobs)} trained")
+                add(done.result())
     results.sort(key=lambda result: result.distance)
     return {kind.key: [r for r in results if r.key == kind.key] for kind in kinds}
