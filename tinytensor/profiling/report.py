@@ -104,7 +104,7 @@ def summary(profile: Costs) -> list[str]:
     return lines
 
 
-def meaning(tables: Iterable[list[Row]]) -> str:
+def meaning(tables: Iterable[Sequence[Row]]) -> str:
     """The line that explains ``busy``, where it stands in a table; else nothing."""
     found = any(BUSY in line[1:] for lines in tables for line in lines)
     return BUSY_MEANS if found else ""
