@@ -1,7 +1,7 @@
 """Word vectors: what a step costs as the vocabulary grows, and words a second beside gensim.
 
-``python -m benchmarks.word2vec`` prints two tables: the time of a training step for 10^3 to 10^6
-words, with sparse gradients and with gradients of the whole table; and, where gensim is installed,
+``python -m benchmarks.word2vec`` prints the time of a training step for 10^3 to 10^6 words, with
+sparse gradients and with gradients of the whole table; and, where gensim is installed, a table of
 both on the same generated text with the same settings, one thread each, with the neighbours that
 they agree on.
 
@@ -16,7 +16,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 if __name__ == "__main__":  # before NumPy is imported
     for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -37,36 +37,47 @@ OPTIMISERS: dict[str, Any] = {"sgd": SGD, "adagrad": Adagrad, "adam": Adam, "ada
 
 class Text:
     """Words whose frequencies fall as 1 / rank (Zipf). The right words are of 1,000 that are spread
-    over the vocabulary, so that they are as many different ones for each size; random words are
-    drawn from all of it."""
+    over the vocabulary; random words are of the same where ``few``, else of all."""
 
-    def __init__(self, vocabulary: int, seed: int):
-        self.rng = np.random.default_rng(seed)
+    def __init__(self, vocabulary: int, few: bool):
         weights = 1.0 / np.arange(1, vocabulary + 1)
-        self.known = self.rng.permutation(vocabulary)[:1000]
-        self.right, self.random = Alias(weights[:1000]), Alias(weights**0.75)
+        self.all = np.random.default_rng(0).permutation(vocabulary)
+        self.right = Alias(weights[:1000])
+        self.random = Alias(weights[: 1000 if few else None] ** 0.75)
 
     def batch(self, rng: tt.Generator) -> tuple[np.ndarray, ...]:
         """Words, samples and labels of ``PAIRS`` pairs."""
-        words, right = self.known[self.right.draw(rng, (2, PAIRS))]
+        words, right = self.all[self.right.draw(rng, (2, PAIRS))]
         samples = np.empty((PAIRS, 1 + NEGATIVES), np.int64)
-        samples[:, 0], samples[:, 1:] = right, self.random.draw(rng, (PAIRS, NEGATIVES))
+        samples[:, 0] = right
+        samples[:, 1:] = self.all[self.random.draw(rng, (PAIRS, NEGATIVES))]
         labels = np.zeros(samples.shape, np.int64)
         labels[:, 0] = 1
         return words, samples, labels
 
 
-def step_times(
-    vocabulary: int, optimiser: str, sparse: bool, steps: int
-) -> tuple[float, float, float]:
-    """Milliseconds of drawing a batch, of forward and backward, and of the update: medians of the
-    processor's time, which other programs disturb less."""
+class Step(NamedTuple):
+    """Milliseconds, and how many rows of both tables have a gradient."""
+
+    draw: float
+    compute: float
+    update: float
+    rows: float
+
+    @property
+    def whole(self) -> float:
+        """All of a step."""
+        return self.draw + self.compute + self.update
+
+
+def measured(vocabulary: int, optimiser: str, sparse: bool, few: bool, steps: int) -> Step:
+    """Medians of the processor's time, which other programs disturb less than that of the clock."""
     tt.manual_seed(0)
-    text, rng = Text(vocabulary, 0), tt.random.generator("data")
+    text, rng = Text(vocabulary, few), tt.random.generator("data")
     model: Word2Vec = build("word2vec", vocab_size=vocabulary, n_embd=WIDTH)
     model.words.sparse = model.contexts.sparse = sparse
     optimizer = OPTIMISERS[optimiser](model.parameters(), lr=0.01)
-    times: list[tuple[float, float, float]] = []
+    found = []
     for _ in range(steps + 3):
         start = time.process_time()
         batch = text.batch(rng)
@@ -74,33 +85,34 @@ def step_times(
         model.loss(*batch).backward()
         computed = time.process_time()
         optimizer.step()
+        end = time.process_time()
+        rows = sum(len(getattr(p.grad, "rows", p)) for p in model.parameters())
         optimizer.zero_grad()
-        times.append((drawn - start, computed - drawn, time.process_time() - computed))
-    draw, compute, update = (1e3 * statistics.median(t) for t in zip(*times[3:], strict=True))
-    return draw, compute, update
+        spans = (drawn - start, computed - drawn, end - computed)
+        found.append((*(1e3 * span for span in spans), rows))
+    return Step(*(statistics.median(column) for column in zip(*found[3:], strict=True)))
 
 
 def by_vocabulary(sizes: Sequence[int], optimiser: str, steps: int, rounds: int) -> None:
-    """Print the first table. Sizes take turns, and the best of each counts."""
-    print(
-        f"one step: {PAIRS} pairs, {NEGATIVES} random words each, vectors of {WIDTH} numbers, "
-        f"{optimiser}; milliseconds of the processor, the best of {rounds} medians of {steps} steps"
-    )
-    best: dict[int, tuple[float, ...]] = {}
-    for _ in range(rounds):
+    """Print the first tables. Sizes take turns, and the best of each counts."""
+    for few, what in (
+        (True, "all words of a batch are of 1,000, spread over the vocabulary"),
+        (False, "random words are drawn from the whole vocabulary: the more there are, the fewer "
+                "come twice"),
+    ):  # fmt: skip
+        best: dict[int, Step] = {}
+        for _ in range(rounds):
+            for size in sizes:
+                found = measured(size, optimiser, True, few, steps)
+                best[size] = min(best.get(size, found), found, key=lambda step: step.whole)
+        print(f"{what}\n    words    rows    draw  compute  update    step  ratio  whole table")
         for size in sizes:
-            found = step_times(size, optimiser, True, steps)
-            best[size] = min(best.get(size, found), found, key=sum)
-    print(f"{'words':>9}  {'draw':>6}  {'compute':>7}  {'update':>6}  {'step':>6}  {'ratio':>5}"
-          f"  {'whole table':>11}")  # fmt: skip
-    first = sum(best[sizes[0]])
-    for size in sizes:
-        dense = sum(step_times(size, optimiser, False, 3 if size > 10_000 else steps))
-        draw, compute, update = best[size]
-        print(
-            f"{size:>9,}  {draw:>6.2f}  {compute:>7.2f}  {update:>6.2f}  {sum(best[size]):>6.2f}  "
-            f"{sum(best[size]) / first:>5.2f}  {dense:>11.1f}"
-        )
+            step, dense = best[size], measured(size, optimiser, False, few, 3).whole
+            ratio = step.whole / best[sizes[0]].whole
+            print(
+                f"{size:>9,}  {step.rows:>6,.0f}  {step.draw:>6.2f}  {step.compute:>7.2f}  "
+                f"{step.update:>6.2f}  {step.whole:>6.2f}  {ratio:>5.2f}  {dense:>11.1f}"
+            )
 
 
 def overlap(one: np.ndarray, other: np.ndarray, among: Sequence[int], nearest: int = 5) -> float:
@@ -192,12 +204,20 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--optimizer", choices=OPTIMISERS, default="adagrad")
+    parser.add_argument("--vocabulary", type=int, nargs="+", default=[10**3, 10**4, 10**5, 10**6])
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=12, help="0 leaves out gensim")
     parser.add_argument("--gensim-epochs", type=int, default=100)
     given = parser.parse_args()
-    by_vocabulary([10**3, 10**4, 10**5, 10**6], given.optimizer, given.steps, given.rounds)
+    print(
+        f"one step: {PAIRS} pairs, {NEGATIVES} random words each, vectors of {WIDTH} numbers, "
+        f"{given.optimizer}; ms of the processor, the best of {given.rounds} medians of "
+        f"{given.steps} steps"
+    )
+    by_vocabulary(given.vocabulary, given.optimizer, given.steps, given.rounds)
+    if not given.epochs:
+        return
     try:
         import gensim  # noqa: F401
     except ImportError:

@@ -21,7 +21,7 @@ from .optim import SGD, Adagrad, Adam, AdamW, Optimizer, param_groups
 from .optim.clip import clip_grad_norm, clip_grad_value
 from .parallel import DataParallel, WorkerError
 from .results.plot import plot_losses
-from .results.restore import load_model
+from .results.restore import load_model, restore
 from .run.step import TrainingError
 from .run.trainer import Trainer
 from .schedule import (
@@ -71,6 +71,7 @@ __all__ = [
     "load_text",
     "param_groups",
     "plot_losses",
+    "restore",
     "sample_text",
     "stream_text",
 ]

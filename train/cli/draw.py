@@ -11,7 +11,7 @@ import typer
 from ... import draw as draw_graph
 from ... import random
 from ...draw import NoRenderer
-from ...models import MODELS, LanguageModel, build
+from ...models import MODELS, EncoderDecoder, LanguageModel, build
 from ..config import LARGEST, ConfigError, TrainConfig
 from ..given.words import cause
 from ..run.memory import check_memory
@@ -21,6 +21,8 @@ from .parsing import path
 
 #: more can't be read, and takes its time to draw
 LAYERS = 100
+#: symbols that an encoder and a decoder read
+STEPS = 3
 #: numbers in all tensors: below a gigabyte
 LARGEST_DRAWING = 200_000_000
 
@@ -93,13 +95,17 @@ def example(
     model: str, batch_size: int, block_size: int, vocab_size: int
 ) -> tuple[Batch, dict[str, Any]]:
     """A batch that the model can learn from, and the sizes that its data settle: random symbols for
-    a language model, for the others some examples of their task."""
+    a language model, for the others some examples of their task (of an encoder and a decoder the
+    first symbols, as a decoder of recurrent steps has its ops once for each)."""
     if issubclass(MODELS[model][0], LanguageModel):
         ids = random.generator("data").integers(0, vocab_size, (batch_size, block_size + 1))
         return (ids[:, :-1], ids[:, 1:]), {}
     config = TrainConfig(model=model)
     task = TASKS[config.task](config)
-    return task.batch(batch_size), task.sizes()
+    batch = task.batch(batch_size)
+    if issubclass(MODELS[model][0], EncoderDecoder):
+        batch = tuple(ids[:, :STEPS] for ids in batch)
+    return batch, task.sizes()
 
 
 def size(

@@ -78,6 +78,10 @@ class DataParallel:
     What else changes in the model (hooks, which parameters are frozen) the other processes don't
     see; make a new one then. They end with ``close``, with this object and with this process.
 
+    A :class:`tinytensor.RowGrad` becomes the gradient of its whole table here, of which most rows
+    are 0. SGD and Adagrad without momentum and decay take the same steps with it; other optimisers
+    also change the rows that no process has read.
+
     Args:
         model: on the CPU; its loss is the mean over the targets that are not -100.
         optimizer: of its parameters; gradients of others are not added up.

@@ -67,7 +67,10 @@ class Restored:
         """
         tokenizer = getattr(self.task, "tokenizer", None)
         if tokenizer is None:
-            raise CheckpointError(f"checkpoint: {self.file}: task {self.task.name} has none")
+            raise CheckpointError(
+                f"checkpoint: {self.file}: task {self.task.name} has no tokenizer; "
+                "tt.train.restore(path) gives its model and its task"
+            )
         return tokenizer
 
 

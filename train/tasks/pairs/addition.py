@@ -26,6 +26,10 @@ class AdditionTask(Pairs):
     about = "sums of two numbers of up to four digits, as text"
     models = ("transformer", "bahdanau")
     recipes = {
+        "bahdanau": {
+            "n_embd": 64, "steps": 3000, "batch_size": 64, "lr": 5e-3, "warmup": 50,
+            "eval_every": 500, "checkpoint_every": 500,
+        },
         "transformer": {
             "n_embd": 64, "norm_first": True, "label_smoothing": 0.0, "steps": 6000,
             "batch_size": 64, "lr": 3e-3, "min_lr": 6e-5, "warmup": 300, "beta2": 0.98,

@@ -43,7 +43,7 @@ def test_the_figure_gets_better(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert before is not None and before.value == 0.0
     assert trainer.run()
     after = trainer.task.score(trainer.model)
-    assert after is not None and after.value > 0.15, str(after)
+    assert after is not None and after.value > 0.2, str(after)
 
 
 def test_recipes_are_for_models_of_the_task() -> None:
