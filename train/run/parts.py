@@ -34,6 +34,7 @@ def compare_data(task: Task, names: Sequence[str] | None, saved: Restored) -> tu
         DataError: their vocabularies differ.
     """
     if saved.text == task.fingerprint:
+        task.refuse_other(saved.task, "")  # a setting may choose among the words of a text
         return True, ""
     named = saved.config.data
     same_names = names == (None if named is None else absolute_names(named))

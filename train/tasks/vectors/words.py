@@ -129,6 +129,10 @@ class WordsTask(Task):
         """See :class:`Task`."""
         return self.corpus.origin
 
+    def refuse_other(self, saved: Task, note: str) -> None:
+        """See :class:`Task`; of the same text it is the setting that differs."""
+        super().refuse_other(saved, note or "min_count has to stay as it was")
+
     def batch(self, size: int) -> Batch:
         """See :class:`Task`."""
         return self.train.batch(size, random.generator("data"))
@@ -221,6 +225,8 @@ class WordsTask(Task):
         for word in (*plus, *minus):
             if word not in self.words.ids:
                 raise DataError(f"input: {word!r} is not among the {len(self.words):,} words")
+        if sorted(plus) == sorted(minus):
+            raise DataError(f"input: nothing is left of {shortened(text)!r}")
         return "\n".join(
             f"{word}  {cosine:.3f}" for word, cosine in self._near(model, plus, minus, 10)
         )
