@@ -229,7 +229,8 @@ class MultiHeadAttention(Module):
             before dropout.
 
         Raises:
-            ValueError: shapes do not fit; the message names the argument and both shapes.
+            ValueError: shapes do not fit, also those of the cache; the message names the argument
+                and both shapes.
         """
         key = query if key is None else key
         value = key if value is None else value
@@ -265,6 +266,11 @@ class MultiHeadAttention(Module):
         if not cache.parts:
             q, *cache.parts = self._heads(query, key, value, None)
             return (q, *cache.parts)
+        if len(query) != len(cache.parts[0]):
+            raise ValueError(
+                f"cache: it holds keys and values of {len(cache.parts[0])} sequences, got a query "
+                f"of {len(query)}"
+            )
         both, biases, dim = self.in_proj_weight, self.in_proj_bias, self.embed_dim
         weight = self.q_proj_weight if both is None else both[:dim]
         q = operations.linear(query, weight, None if biases is None else biases[:dim])

@@ -34,7 +34,18 @@ class KeyValues:
         return self.parts[0].shape[2] if self.parts else 0
 
     def extend(self, *new: Tensor) -> list[Tensor]:
-        """Add keys and values of new positions, each (batch, heads, time, d); returns all."""
+        """Add keys and values of new positions, each (batch, heads, time, d); returns all.
+
+        Raises:
+            ValueError: they are of another batch, or of other heads, than those before.
+        """
+        for old, x in zip(self.parts, new, strict=False):
+            if (*x.shape[:2], *x.shape[3:]) != (*old.shape[:2], *old.shape[3:]):
+                batch, heads, _, d = old.shape
+                raise ValueError(
+                    f"cache: it holds keys and values of shape ({batch}, {heads}, time, {d}), got "
+                    f"new ones of shape {x.shape}; a new text has a new cache"
+                )
         start, recorded = len(self), any(x.requires_grad for x in (*new, *self.parts))
         stop = start + new[0].shape[2]
         if recorded or stop > self.block_size:

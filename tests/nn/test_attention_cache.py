@@ -211,3 +211,19 @@ def test_who_looks_sees_what_is_called_inside_and_in_this_thread() -> None:
     with manager as second:
         layer(x)
     assert first is not second and len(first) == len(second) == 1
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_cache_is_of_one_batch(batch: int, recorded: bool) -> None:
+    """Of one sequence, too, which NumPy would repeat for all."""
+    layer, own, cross = nn.MultiHeadAttention(4, 2), KeyValues(8), KeyValues()
+    x, other = tt.ones((2, 3, 4)), tt.ones((batch, 1, 4))
+    with tt.set_grad_enabled(recorded):
+        layer(x, cache=own)
+        layer(x, tt.ones((2, 5, 4)), cache=cross)
+        with pytest.raises(ValueError, match=r"cache: it holds keys .* \(2, 2, time, 2\)"):
+            layer(other, cache=own)
+        with pytest.raises(ValueError, match="cache: it holds keys and values of 2 sequences"):
+            layer(other, tt.ones((batch, 5, 4)), cache=cross)
+        assert len(own) == 3
