@@ -77,12 +77,18 @@ def padded(rows: Sequence[Sequence[int]], value: int = PAD) -> np.ndarray:
     """Sequences of any lengths as one int64 array (batch, longest), short ones filled up.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are none. TypeError: one is no sequence of integers.
     """
     if not len(rows):
         raise ValueError("rows: expected at least one sequence, got none")
+    arrays = [np.asarray(row) for row in rows]
+    for row in arrays:
+        if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
+            raise TypeError(
+                f"rows: expected sequences of integers, got one of {row.dtype} of shape {row.shape}"
+            )
     out = np.full((len(rows), max(map(len, rows))), value, dtype=np.int64)
-    for i, row in enumerate(rows):
+    for i, row in enumerate(arrays):
         out[i, : len(row)] = row
     return out
 

@@ -14,6 +14,7 @@ import numpy as np
 from .. import Generator, no_grad, random
 from ..nn.evaluating import evaluating
 from ..tensor.tensor import Tensor
+from .ids import NotFinite
 
 if TYPE_CHECKING:
     from .base import LanguageModel
@@ -60,7 +61,7 @@ def probabilities(
     scores = np.asarray(host, dtype=np.float64)
     top = scores.max(axis=-1, keepdims=True)
     if not np.isfinite(top).all():
-        raise ValueError(f"logits: the largest of a row is {top[~np.isfinite(top)][0]}, not finite")
+        raise NotFinite(f"logits: the largest of a row is {top[~np.isfinite(top)][0]}, not finite")
     if temperature == 0:
         top_k, temperature = 1, 1.0
     with np.errstate(over="ignore"):  # a tiny temperature sends all but the largest to -inf

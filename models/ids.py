@@ -16,6 +16,10 @@ PAD, START, END = 0, 1, 2
 IGNORED = -100
 
 
+class NotFinite(ValueError):
+    """What a model says is no number, or too large a one: as after training has diverged."""
+
+
 def check_ids(ids: Any, vocab_size: int, like: Tensor, name: str = "ids") -> Tensor:
     """``ids`` as an integer Tensor (batch, time) on the device of ``like``, all in the vocabulary.
 

@@ -9,7 +9,6 @@ Scores are computed on the host in float64.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ import numpy as np
 from .. import no_grad
 from ..nn.evaluating import evaluating
 from ..nn.layers import check_number, check_size
-from .ids import END, PAD, START
+from .ids import END, PAD, START, NotFinite
 
 if TYPE_CHECKING:
     from .encoder_decoder import EncoderDecoder
@@ -72,8 +71,8 @@ def beam_search(
         model: an encoder and decoder.
         source: (batch, S) integers, PAD at the end of short ones.
         beam: how many beginnings are followed for each source.
-        length_penalty: alpha >= 0 of :func:`penalty`; 0 compares plain probabilities, and 0.6 is
-            that of Vaswani et al., 2017. It makes no difference to a beam of one.
+        length_penalty: alpha, 0 to 10, of :func:`penalty`; 0 compares plain probabilities, and 0.6
+            is that of Vaswani et al., 2017. It makes no difference to a beam of one.
         max_new_tokens: the most symbols of a target, its END counted; ``config.block_size`` if
             None.
 
@@ -82,7 +81,7 @@ def beam_search(
     """
     beam = check_size("beam", beam)
     alpha = check_number(
-        "length_penalty", length_penalty, "a number >= 0", lambda a: 0.0 <= a < math.inf
+        "length_penalty", length_penalty, "a number from 0 to 10", lambda a: 0.0 <= a <= 10.0
     )
     longest = model.config.block_size if max_new_tokens is None else max_new_tokens
     longest = check_size("max_new_tokens", longest)
@@ -104,7 +103,7 @@ def _log_probabilities(logits: np.ndarray) -> np.ndarray:
     scores = np.asarray(logits, dtype=np.float64)
     top = scores.max(axis=-1, keepdims=True)
     if not np.isfinite(top).all():
-        raise ValueError(f"logits: the largest of a row is {top[~np.isfinite(top)][0]}, not finite")
+        raise NotFinite(f"logits: the largest of a row is {top[~np.isfinite(top)][0]}, not finite")
     scores = scores - top
     scores -= np.log(np.exp(scores).sum(axis=-1, keepdims=True))
     scores[:, [PAD, START]] = -np.inf

@@ -17,9 +17,10 @@ import numpy as np
 
 from .. import operations, tensor
 from ..nn import Embedding, init
-from ..nn.layers import as_ids
+from ..nn.layers import as_ids, check_size
 from ..tensor.tensor import Tensor
 from .base import Model, ModelConfig, Shapes
+from .ids import NotFinite
 
 #: ways to make examples of a text
 MODES = ("skipgram", "cbow")
@@ -172,18 +173,24 @@ class Word2Vec(Model[Word2VecConfig]):
             (id, cosine) of each, nearest first.
 
         Raises:
-            ValueError: no ids. IndexError: one is not in the vocabulary.
+            ValueError: no ids, the same ones on both sides, a bad ``n``, or vectors that are not
+                finite. TypeError: ids are not integers. IndexError: one is not in the vocabulary.
         """
-        plus, minus = (np.atleast_1d(np.asarray(ids, np.int64)) for ids in (positive, negative))
+        plus, minus = (_ids(*each) for each in (("positive", positive), ("negative", negative)))
+        n = check_size("n", n)
         given = np.concatenate([plus, minus])
         if not plus.size:
             raise ValueError("positive: expected at least one id, got none")
+        if np.array_equal(np.sort(plus), np.sort(minus)):
+            raise ValueError("positive, negative: the same words, which leave nothing")
         size = self.config.vocab_size
         if given.min() < 0 or given.max() >= size:
             raise IndexError(f"ids: expected 0 to {size - 1}, got {given.tolist()}")
         table = self.vectors()
         target = table[plus].sum(axis=0) - table[minus].sum(axis=0)
         cosines = table @ (target / max(float(np.linalg.norm(target)), np.finfo(np.float32).tiny))
+        if not np.isfinite(cosines).all():
+            raise NotFinite("words: the vectors are not finite")
         cosines[given] = -np.inf
         best = np.argsort(-cosines, kind="stable")[: min(n, size - len(set(given.tolist())))]
         return [(int(i), float(cosines[i])) for i in best]
@@ -191,3 +198,10 @@ class Word2Vec(Model[Word2VecConfig]):
     def analogy(self, a: int, b: int, c: int, n: int = 1) -> list[tuple[int, float]]:
         """What is to c as b is to a: the words nearest to b - a + c (Mikolov et al., 2013c)."""
         return self.most_similar((b, c), a, n)
+
+
+def _ids(name: str, given: int | Sequence[int]) -> np.ndarray:
+    ids = np.atleast_1d(np.asarray(given))
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise TypeError(f"{name}: expected an id or some, integers, got {given!r:.80}")
+    return ids.astype(np.int64)

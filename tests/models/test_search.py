@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tinytensor as tt
 from tinytensor import nn
+from tinytensor.models import build
 from tinytensor.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from tinytensor.models.ids import END, PAD, START
 from tinytensor.models.search import Hypothesis, beam_search, penalty
@@ -254,7 +255,7 @@ def test_lists_of_any_lengths_are_padded_and_the_mode_comes_back() -> None:
     ("options", "message"),
     [
         ({"beam": 0}, "beam: expected an integer >= 1, got 0"),
-        ({"length_penalty": -1.0}, "length_penalty: expected a number >= 0, got -1.0"),
+        ({"length_penalty": -1.0}, "length_penalty: expected a number from 0 to 10, got -1.0"),
         ({"length_penalty": math.nan}, "length_penalty"),
         ({"max_new_tokens": 0}, "max_new_tokens: expected an integer >= 1, got 0"),
     ],
@@ -267,3 +268,12 @@ def test_settings_are_checked(options: dict[str, Any], message: str) -> None:
 def test_logits_that_are_not_finite_are_refused() -> None:
     with pytest.raises(ValueError, match="logits: the largest of a row is nan, not finite"):
         Fixed(math.nan, 0.5, 0.5).translate(SOURCES)
+
+
+def test_what_cannot_be_read_or_weighed() -> None:
+    model = build("bahdanau", vocab_size=6, block_size=4, n_embd=4, n_hidden=4)
+    for source in ([[3.5]], [3, 4], [[[3]]], ["34"]):
+        with pytest.raises(TypeError, match="rows: expected sequences of integers"):
+            model.translate(source)
+    with pytest.raises(ValueError, match="length_penalty: expected a number from 0 to 10"):
+        model.translate([[3]], length_penalty=1e6)

@@ -166,3 +166,21 @@ def test_the_config_knows_the_size() -> None:
     assert list(config.parameter_shapes()) == built
     assert config.parameter_count() == model.num_parameters() == 42
     assert Word2VecConfig.from_dict(config.to_dict()) == config
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        ((1.5,), TypeError, "positive: expected an id"),
+        ((1, "a"), TypeError, "negative: expected an id"),
+        (([2, 1], [1, 2]), ValueError, "the same words"),
+        ((1, (), -1), ValueError, "n: expected"),
+    ],
+)
+def test_ids_that_are_none(given: Any, kind: type[Exception], message: str) -> None:
+    model = build("word2vec", vocab_size=5, n_embd=3)
+    with pytest.raises(kind, match=message):
+        model.most_similar(*given)
+    model.words.weight.data[...] = np.nan
+    with pytest.raises(ValueError, match="not finite"):
+        model.most_similar(1)
