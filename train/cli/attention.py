@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
+from ...models import Model
 from ..checkpoint import latest
 from ..config import ConfigError
 from ..given.words import cause, shortened
-from ..results.attention import maps, picture
+from ..results.attention import check_attends, maps, picture
 from ..results.attention_page import write_page
 from ..results.restore import restore
 from ..system.terminal import one_line
 from ..tasks import Task
 from ..tasks.pairs.pairs import Pairs
+from ..tasks.writing import finite
 from .parsing import path
 
 #: the names of what is written
@@ -49,8 +51,10 @@ def attention(
 ) -> None:
     """Show where a model looks: a page to explore, and a picture of all layers and heads."""
     found = restore(latest() if checkpoint is None else checkpoint)
-    text = _example(found.task) if text is None else text
-    shown = maps(found.model, found.task, text)
+    if text is None:
+        text = _example(found.model, found.task)
+    with finite():
+        shown = maps(found.model, found.task, text)
     answer = next((f" \N{RIGHTWARDS ARROW} {one.answer}" for one in shown if one.answer), "")
     run = found.file.resolve().parent.name
     about = f"{found.config.model}, task {found.task.name}, step {found.step:,} of run {run}"
@@ -66,7 +70,8 @@ def attention(
     print(f"picture  {one_line(image)}")
 
 
-def _example(task: Task) -> str:
+def _example(model: Model[Any], task: Task) -> str:
     if isinstance(task, Pairs):
         return task.asked
+    check_attends(model, task)
     raise ConfigError("text: expected one, which the model is to read, behind the run")

@@ -7,7 +7,6 @@ import sys
 from itertools import chain
 from typing import Annotated, Optional
 
-import numpy as np
 import typer
 
 from ... import Generator
@@ -18,7 +17,7 @@ from ..data import DataError
 from ..results.restore import restore
 from ..system.terminal import as_shown
 from ..tasks import TextTask
-from ..tasks.writing import stream_text
+from ..tasks.writing import finite, stream_text
 from .parsing import path
 
 
@@ -69,8 +68,9 @@ def sample(
     model, task = found.model, found.task
     model.to(device)
     if input is not None:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            print(as_shown(task.answer(model, input, beam)))
+        with finite():
+            answer = task.answer(model, input, beam)
+        print(as_shown(answer))
         return
     if not isinstance(task, TextTask):
         how = f": expected one, such as {shlex.join(task.example)}" if task.example else ""

@@ -55,7 +55,8 @@ class Words:
     """
 
     def __init__(self, words: Sequence[str]):
-        if not words or not all(isinstance(word, str) and word for word in words):
+        given = words if isinstance(words, (list, tuple)) else ()
+        if not given or not all(isinstance(word, str) and word for word in given):
             raise ValueError("words: expected a list of words")
         self.words = list(words)
         self.ids = {word: i for i, word in enumerate(self.words)}

@@ -107,17 +107,24 @@ def maps(model: Any, task: Task, text: str) -> list[Map]:
         ConfigError: the model has no attention. DataError: the text is not fit for it.
         CheckpointError: the weights of attention are not finite.
     """
-    if isinstance(model, GPT) and isinstance(task, TextTask):
+    check_attends(model, task)
+    if isinstance(task, TextTask):
         found = _of_text(model, task, text)
-    elif isinstance(model, EncoderDecoder) and isinstance(task, Pairs):
-        found = _of_pairs(model, task, text)
     else:
-        raise ConfigError(f"model: {_name(model)} has no attention; {_having()} have")
+        assert isinstance(task, Pairs)
+        found = _of_pairs(model, task, text)
     if not all(np.isfinite(one.weights).all() for one in found):
         raise CheckpointError(
             "checkpoint: the weights of attention are not finite, as after training has diverged"
         )
     return found
+
+
+def check_attends(model: Any, task: Task) -> None:
+    """Raise ConfigError where the model has no attention."""
+    kinds = ((GPT, TextTask), (EncoderDecoder, Pairs))
+    if not any(isinstance(model, one) and isinstance(task, other) for one, other in kinds):
+        raise ConfigError(f"model: {_name(model)} has no attention; {_having()} have")
 
 
 def _name(model: Any) -> str:

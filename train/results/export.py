@@ -79,8 +79,12 @@ def export(
         ConfigError: the format does not fit the model, or the files can't be written.
     """
     saved = restore(path)
-    file, model, tokenizer, name = saved.file, saved.model, saved.tokenizer, saved.config.model
+    file, model, name = saved.file, saved.model, saved.config.model
     fitting = [key for key, value in FORMATS.items() if name in value.models]
+    if not fitting:
+        known = ", ".join(dict.fromkeys(name for way in FORMATS.values() for name in way.models))
+        raise ConfigError(f"format: {file} holds a model {name!r}, there are formats for {known}")
+    tokenizer = saved.tokenizer
     chosen = fitting[0] if format is None else format
     if chosen not in FORMATS:
         raise ConfigError(f"format: expected one of {', '.join(FORMATS)}, got {chosen!r}")

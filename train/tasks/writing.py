@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ... import Generator
 from ...models import LanguageModel, stream
+from ...models.ids import NotFinite
 from ..checkpoint import CheckpointError
 from ..data import CharTokenizer
 
@@ -45,17 +47,28 @@ def stream_text(
     return map(tokenizer.decode, _finite(steps))
 
 
+@contextmanager
+def finite() -> Iterator[None]:
+    """Ask a model without NumPy's warnings, and with one clear error where it has no answer.
+
+    Raises:
+        CheckpointError: the model's numbers are not finite, as after training has diverged.
+    """
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            yield
+    except NotFinite as error:
+        raise CheckpointError(
+            f"checkpoint: the model gives no probabilities ({error}): its weights are not "
+            "finite, or too large, as after training has diverged"
+        ) from None
+
+
 def _finite(steps: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """The same, without NumPy's warnings, and one clear error where there are no probabilities."""
+    """The same, under :func:`finite`."""
     while True:
-        try:
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                new = next(steps, None)
-        except ValueError as error:  # settings and prompt have been checked
-            raise CheckpointError(
-                f"checkpoint: the model gives no probabilities ({error}): its weights are not "
-                "finite, or too large, as after training has diverged"
-            ) from None
+        with finite():
+            new = next(steps, None)
         if new is None:
             return
         yield new

@@ -163,7 +163,7 @@ class DigitsTask(Classification):
         text, target = text.strip(), ""
         if text.isdecimal():
             images, targets = self.test
-            if int(text) >= len(images):
+            if len(text) > 20 or int(text) >= len(images):
                 raise DataError(
                     f"input: the test part has images 0 to {len(images) - 1}, got {text:.20}"
                 )

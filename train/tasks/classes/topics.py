@@ -90,6 +90,11 @@ class TopicsTask(Classification):
         """The stretches of each class."""
         most = LONGEST if self._settings.data is None else None
         found = parts(self._texts, self.length, most)
+        if most is not None and len(found) < 2:
+            raise DataError(
+                f"block_size: expected so few that two help topics are long enough, got "
+                f"{self.length}"
+            )
         if self._settings.data is not None and len(found) < len(self._texts):
             short = next(name for name in self._texts if name not in found)
             raise DataError(

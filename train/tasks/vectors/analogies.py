@@ -47,6 +47,18 @@ class AnalogiesTask(WordsTask):
         super().__init__(settings, vocabulary)
 
     @cached_property
+    def words(self) -> Words:
+        """See :class:`WordsTask`: all words that are asked for are among them."""
+        words = super().words
+        for word in {word for asked in known.questions() for word in asked}:
+            if word not in words.ids:
+                raise DataError(
+                    f"min_count: expected one that {word!r} reaches, which the analogies are "
+                    f"about, got {self._settings.min_count}"
+                )
+        return words
+
+    @cached_property
     def _text_parts(self) -> tuple[list[str], list[str]]:
         """The sentences of the training and of the validation part."""
         return known.sentences(SENTENCES, SEED)
