@@ -209,8 +209,10 @@ class ImageCNNConfig(ModelConfig):
         return {}
 
     def kept_per_symbol(self) -> int:
-        """See :class:`ModelConfig`: the image, for each pixel."""
-        return self.in_channels
+        """See :class:`ModelConfig`, for each pixel: the image, and of the first layer's largest
+        answers where they were, an int64 for each of a quarter of the pixels."""
+        places = self.channels[0] * (self.height // 2) * (self.width // 2)
+        return self.in_channels + 2 * places // (self.height * self.width)
 
 
 class ImageCNN(Classifier[ImageCNNConfig]):

@@ -112,3 +112,11 @@ def test_the_number_of_an_image_may_be_of_any_length() -> None:
     task = TASKS["digits"](TrainConfig(task="digits"))
     with pytest.raises(DataError, match="the test part has images 0 to"):
         task.answer(None, "9" * 5000)
+
+
+def test_batches_of_images_beyond_all_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are refused before they end the process: 17 numbers and more are kept for a pixel."""
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed: it has the digits")
+    monkeypatch.setattr("tinytensor.train.run.memory.machine_memory", lambda: 25 * 10**9)
+    with pytest.raises(ConfigError, match="lower batch_size"):
+        Trainer(TrainConfig(task="digits", **{**SMALL, "batch_size": 10_000_000}))
