@@ -61,8 +61,8 @@ class TrainConfig:
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
     n_hidden: int | None = setting(
         None,
-        "State of an rnn, gru, lstm or bahdanau (default: 480, 280, 240, 128), inner width of a "
-        "transformer's layers (default: 4 n_embd)",
+        "State of an rnn, gru, lstm or bahdanau, inner width of a transformer's layers "
+        "(default: 480, 280, 240, 128, 4 n_embd)",
         1,
     )
     block_size: int | None = setting(
@@ -105,7 +105,7 @@ class TrainConfig:
         None, "How often a word with a vector occurs, at least (default: words 5, analogies 2)", 1
     )
     subsample: float | None = setting(
-        None, "Share of the text from which on a word is left out at times; 0 never (default: 0.001)",
+        None, "Share of a text from which on a word is left out at times, 0 never (default: 0.001)",
         0.0, high=1.0,
     )  # fmt: skip
 
