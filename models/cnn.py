@@ -16,11 +16,7 @@ from ..nn import Conv1d, Conv2d, Embedding, Linear, MaxPool2d, ModuleList, evalu
 from ..tensor.tensor import Tensor
 from .base import ModelConfig, Shapes, TextConfig
 from .classifier import Classifier, head_shapes
-from .ids import check_ids
-
-#: the id that fills up short texts
-PAD = 0
-
+from .ids import PAD, check_ids
 
 # ---- texts -------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ import numpy as np
 from ..nn.layers import as_ids
 from ..tensor.tensor import Tensor
 
-#: the first three ids of a vocabulary of targets: what fills up short sequences, what a decoder
-#: reads first, and what it writes last
+#: what fills up short sequences of a batch, what a decoder reads first, and what it writes last; a
+#: vocabulary that needs them has them as its first ids
 PAD, START, END = 0, 1, 2
 #: targets of this value do not count
 IGNORED = -100

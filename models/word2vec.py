@@ -20,11 +20,10 @@ from ..nn import Embedding, init
 from ..nn.layers import as_ids
 from ..tensor.tensor import Tensor
 from .base import Model, ModelConfig, Shapes
+from .ids import IGNORED
 
 #: ways to make examples of a text
 MODES = ("skipgram", "cbow")
-#: a label that does not count
-IGNORED = -100
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from ..data.errors import DataError
 #: arrays that share their first axis, one entry for each example. The last one holds the targets;
 #: those that are -100 do not count.
 Batch = tuple[np.ndarray, ...]
-IGNORED = -100
 
 
 class Settings(Protocol):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ....arrays.random import generator
 from ....models import CNN
+from ....models.ids import PAD
 from ...data import CharTokenizer, DataError
 from ...data.files import find_files
 from ...data.text import Fingerprint, help_texts, load_text
@@ -21,8 +22,6 @@ from .passages import Parts, copied, parts, passages, plain, starts
 
 #: how many of the help topics: the longest; the others are too short to learn from
 LONGEST = 12
-#: what fills up the end of short texts; ids of characters come after it
-PAD = 0
 
 
 class _Training(NamedTuple):
