@@ -2,7 +2,7 @@
 
 from .corpus import Corpus, TextFiles, TextString, help_topics
 from .errors import DataError
-from .stream import TokenStream
+from .stream import TokenStream, spread
 from .text import default_corpus, fingerprint, load_text
 from .tokenizer import CharTokenizer
 
@@ -17,4 +17,5 @@ __all__ = [
     "fingerprint",
     "help_topics",
     "load_text",
+    "spread",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....arrays.random import Generator, generator
 from ....models.ids import END, IGNORED, PAD, START
-from ...data.errors import DataError
+from ...data import DataError, spread
 from ...data.text import Fingerprint
 from ..parts import PARTS, part_of
 from ..task import Batch, Score, Settings, Task
@@ -163,12 +163,9 @@ class Pairs(Task):
 
     def blocks(self, size: int, limit: int | None = None) -> Iterator[Batch]:
         """See :class:`Task`; examples of about the same length are together."""
-        total = self.batches(size)
-        wanted = total if limit is None else min(limit, total)
         order = self.val.by_length()
-        for i in range(wanted):
-            first = (2 * i + 1) * total // (2 * wanted) * size  # the middle of each stretch
-            yield self._batch(self.val, order[first : first + size])
+        for i in spread(self.batches(size), limit):
+            yield self._batch(self.val, order[i * size : (i + 1) * size])
 
     @cached_property
     def length(self) -> int:

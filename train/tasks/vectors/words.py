@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .... import Generator, no_grad, random
-from ...data import Corpus, DataError, TextFiles, TextString, help_topics
+from ...data import Corpus, DataError, TextFiles, TextString, help_topics, spread
 from ...data.words import Neighbours, Words, sentences_of
 from ...given.words import shortened
 from ..task import Batch, Score, Settings, Task
@@ -144,11 +144,8 @@ class WordsTask(Task):
 
     def blocks(self, size: int, limit: int | None = None) -> Iterator[Batch]:
         """See :class:`Task`."""
-        total = self.batches(size)
-        wanted = total if limit is None else min(limit, total)
-        for i in range(wanted):
-            at = (2 * i + 1) * total // (2 * wanted) * size  # the middle of each stretch
-            yield tuple(part[at : at + size] for part in self._tests)
+        for i in spread(self.batches(size), limit):
+            yield tuple(part[i * size : (i + 1) * size] for part in self._tests)
 
     @property
     def length(self) -> int:
