@@ -23,9 +23,9 @@ KINDS: list[type[Pairs]] = [DatesTask, AdditionTask, ReverseTask]
 NO_SETTINGS: Any = None
 #: of the first examples
 PINNED = {
-    "dates": "9ac4f753a100f40f",
-    "addition": "6997d255b373c6bb",
-    "reverse": "d59bd3d084777b37",
+    "dates": "de0a807197215081",
+    "addition": "81316735cb07101a",
+    "reverse": "d8b5829b55816879",
 }
 
 
