@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import unicodedata
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from ...nn.evaluating import evaluating
 from ..checkpoint import CheckpointError
 from ..config import ConfigError
 from ..data import DataError
-from ..system.files import write_atomically
+from ..system.pictures import canvas, save
 from ..tasks import Task
 from ..tasks.pairs.alignment import looks_back
 from ..tasks.pairs.pairs import Pairs
@@ -33,7 +32,6 @@ from ..tasks.text import TextTask
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: kinds of attention, as a reader calls them
 TEXT, ENCODER = "text to itself", "input to itself"
@@ -226,7 +224,8 @@ def picture(path: str | Path, found: Sequence[Map], title: str) -> Path:
     width = max(7.5, 2 * EDGE + max(widths))
     tall = [high + 0.72 + names for high, names in zip(heights, above)]
     height = HEAD + sum(tall) + EDGE
-    figure = _canvas(width, height)
+    dpi = min(120.0, math.sqrt(PIXELS / (width * height)), 60_000 / max(width, height))
+    figure = canvas(width, height, dpi=dpi)
     figure.text(
         EDGE / width, 1 - 0.28 / height, _cut(title, int(width * 9)), fontsize=12,
         fontweight="bold", va="center", parse_math=False,
@@ -252,10 +251,7 @@ def picture(path: str | Path, found: Sequence[Map], title: str) -> Path:
                 va="center", color="#555555",
             )  # fmt: skip
         down -= whole
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # it is drawn as a box
-        kind = Path(path).suffix[1:] or "png"
-        return write_atomically(path, lambda file: figure.savefig(file, format=kind))
+    return save(figure, path)
 
 
 def _inches(symbols: int) -> float:
@@ -269,16 +265,6 @@ def _named(one: Map) -> bool:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
-
-
-def _canvas(width: float, height: float) -> Figure:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    dpi = min(120.0, math.sqrt(PIXELS / (width * height)), 60_000 / max(width, height))
-    figure = Figure(figsize=(width, height), dpi=dpi)
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def full_colour(weights: np.ndarray) -> float:
