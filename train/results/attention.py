@@ -19,7 +19,7 @@ from ... import no_grad
 from ...models import GPT, MODELS
 from ...models.encoder_decoder import EncoderDecoder, padded
 from ...models.ids import START
-from ...nn.attention import recording
+from ...nn.attention import by_layer, recording
 from ...nn.evaluating import evaluating
 from ..checkpoint import CheckpointError
 from ..config import ConfigError
@@ -148,10 +148,11 @@ def _of_text(model: GPT, task: TextTask, text: str) -> list[Map]:
 
 
 def _of_pairs(model: EncoderDecoder[Any], task: Pairs, text: str) -> list[Map]:
-    symbols, answer = task.attention_texts(model, text)
+    text = task.read(text)
+    answer = task.answer(model, text)
     answer = answer[: model.config.block_size - 1]  # of one that never ends, its end fits too
-    source, given = task.encode("".join(symbols)), [START, *task.encode("".join(answer))]
-    read = list(map(shown, symbols))
+    source, given = task.encode(text), [START, *task.encode(answer)]
+    read = list(map(shown, text))
     before, after = [BEGIN, *map(shown, answer)], [*map(shown, answer), END]
     labels = {ENCODER: (read, read), DECODER: (before, before), CROSS: (after, read)}
     names = {id(layer): name for name, layer in model.named_modules()}
@@ -170,16 +171,12 @@ def _of_pairs(model: EncoderDecoder[Any], task: Pairs, text: str) -> list[Map]:
 
 
 def _recorded(model: Any, *inputs: Any) -> Iterator[tuple[Any, np.ndarray]]:
-    """Each layer that attends, and its weights (heads, queries, keys): of all steps, where it is
-    called for one after the other."""
+    """Each layer that attends, and its weights (heads, queries, keys)."""
     quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
     with no_grad(), evaluating(model), quiet, recording() as calls:
         model(*inputs)
-    layers: dict[int, tuple[Any, list[np.ndarray]]] = {}
-    for layer, weights in calls:
-        layers.setdefault(id(layer), (layer, []))[1].append(weights[0])
-    for layer, parts in layers.values():
-        yield layer, np.concatenate(parts, axis=1).astype(np.float32)
+    for layer, weights in by_layer(calls):
+        yield layer, weights[0].astype(np.float32)
 
 
 def _check_size(count: int) -> None:

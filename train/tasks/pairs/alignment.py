@@ -12,7 +12,7 @@ from .... import no_grad
 from ....models.encoder_decoder import padded
 from ....models.ids import START
 from ....nn import AdditiveAttention
-from ....nn.attention import recording
+from ....nn.attention import by_layer, recording
 from ....nn.evaluating import evaluating
 from ...system.pictures import canvas, save
 
@@ -42,13 +42,9 @@ def alignment(model: Any, source: Sequence[int], answer: Sequence[int]) -> np.nd
     given = padded([[START, *answer]])
     with no_grad(), evaluating(model), recording() as maps:
         model(padded([source]), given)
-    parts: dict[int, list[np.ndarray]] = {
-        id(layer): [] for name, layer in model.named_modules() if looks_back(name, layer)
-    }
-    for layer, weights in maps:
-        if id(layer) in parts:
-            parts[id(layer)].append(weights[0].mean(axis=0))  # of one step, or of all
-    return np.mean([np.concatenate(rows) for rows in parts.values()], axis=0)
+    back = {id(layer) for name, layer in model.named_modules() if looks_back(name, layer)}
+    found = by_layer([one for one in maps if id(one[0]) in back])
+    return np.mean([weights[0].mean(axis=0) for _, weights in found], axis=0)
 
 
 def plot_alignments(path: str | Path, task: Pairs, model: Any, texts: Sequence[str]) -> Path:

@@ -86,6 +86,8 @@ class Pairs(Task):
         cls.usual_sizes = _sizes(cls.characters, cls.longest)
 
     def __init__(self, settings: Settings, vocabulary: Any = None, text: str | None = None):
+        if text is not None:
+            raise DataError(f"text: task {self.name} makes its own examples, and reads none")
         characters = self.characters if vocabulary is None else vocabulary
         if not isinstance(characters, str) or not 0 < len(characters) == len(set(characters)):
             raise ValueError(
@@ -223,10 +225,6 @@ class Pairs(Task):
         """See :class:`Task`."""
         ids = np.array([self.encode(self.read(text))])
         return self.text(self._answers(model, ids, beam)[0])
-
-    def attention_texts(self, model: Any, text: str) -> Sequence[Sequence[str]]:
-        """See :class:`Task`."""
-        return list(self.read(text)), list(self.answer(model, text))
 
     def read(self, text: str) -> str:
         """An input as the model is to see it, checked; spaces are made single.
