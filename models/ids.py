@@ -37,3 +37,9 @@ def check_ids(ids: Any, vocab_size: int, like: Tensor, name: str = "ids") -> Ten
             f"(0 to {vocab_size - 1})"
         )
     return ids
+
+
+def check_length(length: int, block_size: int, name: str = "ids") -> None:
+    """Raise ValueError where a text has more symbols than a model can read."""
+    if length > block_size:
+        raise ValueError(f"{name}: {length} symbols are longer than block_size = {block_size}")

@@ -15,7 +15,8 @@ import numpy as np
 from .. import no_grad, zeros
 from ..nn import GRU, LSTM, RNN, Dropout, Embedding, Linear, init
 from ..tensor.tensor import Tensor
-from .base import LanguageModel, Shapes, TextConfig
+from .base import LanguageModel, TextConfig
+from .shapes import Shapes, recurrent
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,8 @@ class RecurrentConfig(TextConfig):
 
     def shapes_of_layer(self, layer: int) -> Shapes:
         """See :class:`ModelConfig`."""
-        rows, inputs = self.gates * self.n_hidden, self.n_hidden if layer else self.n_embd
-        return {
-            f"rnn.weight_ih_l{layer}": (rows, inputs),
-            f"rnn.weight_hh_l{layer}": (rows, self.n_hidden),
-            f"rnn.bias_ih_l{layer}": (rows,),
-            f"rnn.bias_hh_l{layer}": (rows,),
-        }
+        inputs = self.n_hidden if layer else self.n_embd
+        return recurrent("rnn", self.gates, inputs, self.n_hidden, layer)
 
     def kept_per_symbol(self) -> int:
         """See :class:`ModelConfig`: each layer's gates, and logits."""
