@@ -105,11 +105,6 @@ class LSTMConfig(RecurrentConfig):
 R = TypeVar("R", bound=RecurrentConfig)
 
 
-def _write(param: Tensor, values: np.ndarray) -> None:
-    with no_grad():
-        param.copy_(values)
-
-
 def start_orthogonal(rnn: RNN | GRU | LSTM) -> None:
     """Give the weights of the states orthogonal blocks, one for each gate: signals stay alive over
     many steps."""
@@ -117,7 +112,8 @@ def start_orthogonal(rnn: RNN | GRU | LSTM) -> None:
     for name, param in rnn.named_parameters():
         if name.startswith("weight_hh"):
             blocks = [init.orthogonal_(zeros(shape)).numpy() for _ in range(rnn.gates)]
-            _write(param, np.concatenate(blocks))
+            with no_grad():
+                param.copy_(np.concatenate(blocks))
 
 
 class RecurrentLM(LanguageModel[R]):
@@ -203,6 +199,5 @@ class LSTMLM(RecurrentLM[LSTMConfig]):
         forget = slice(config.n_hidden, 2 * config.n_hidden)  # gates i, f, g, o
         for name, param in self.rnn.named_parameters():
             if name.startswith("bias"):
-                values = param.detach().numpy().copy()
-                values[forget] = config.forget_bias if name.startswith("bias_ih") else 0.0
-                _write(param, values)
+                with no_grad():
+                    param[forget] = config.forget_bias if name.startswith("bias_ih") else 0.0

@@ -48,8 +48,14 @@ class Classification(Task):
 
     @property
     @abstractmethod
+    def learnt(self) -> np.ndarray:
+        """The class of each example to learn from (n,)."""
+
+    @cached_property
     def shares(self) -> np.ndarray:
         """How often each class comes in training (n_classes,); they sum to 1."""
+        counts = np.bincount(self.learnt, minlength=len(self.classes))
+        return np.asarray(counts / counts.sum())
 
     @abstractmethod
     def shown_as(self, example: np.ndarray) -> str:

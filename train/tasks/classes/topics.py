@@ -165,11 +165,10 @@ class TopicsTask(Classification):
         places = part.starts[drawn][:, None] + np.arange(self.length)
         return part.ids[places], part.targets[drawn]
 
-    @cached_property
-    def shares(self) -> np.ndarray:
+    @property
+    def learnt(self) -> np.ndarray:
         """See :class:`Classification`."""
-        counts = np.bincount(self._training.targets, minlength=len(self.classes))
-        return counts / counts.sum()
+        return self._training.targets
 
     @cached_property
     def val(self) -> Batch:
