@@ -96,7 +96,7 @@ class Growth:
 
     @property
     def exponent(self) -> float:
-        """e of cost ~ size^e, at the larger half of the sizes, where what is fixed weighs least."""
+        """e of cost ~ size^e, fitted to the three largest sizes: what is fixed weighs least."""
         return self._fit(self.costs)
 
     @property
@@ -105,7 +105,7 @@ class Growth:
         return self._fit(self.work)
 
     def _fit(self, costs: Sequence[float]) -> float:
-        late = slice(-max(2, (len(self.sizes) + 1) // 2), None)
+        late = slice(-3, None)
         slope, _ = np.polyfit(np.log(self.sizes[late]), np.log(costs[late]), 1)
         return float(slope)
 
@@ -138,18 +138,20 @@ def times(
     found: dict[str, list[float]] = {kind.key: [] for kind in kinds}
     for scale, length in zip(scales, lengths):
         steps = {kind.key: prepared(kind, scale, length, batch) for kind in kinds}
-        least = {key: _clocked(step) for key, step in steps.items()}  # warms up
-        least = {key: _clocked(step) for key, step in steps.items()}
-        spent = dict(least)
-        while any(spent[key] < seconds for key in steps):
+        taken: dict[str, list[float]] = {key: [] for key in steps}
+        for step in steps.values():
+            step()  # warms up
+        for turn in range(_MOST):
             for key, step in steps.items():
-                if spent[key] < seconds:
-                    took = _clocked(step)
-                    spent[key] += took
-                    least[key] = min(least[key], took)
+                if turn < _LEAST * (seconds > 0) or sum(taken[key]) <= seconds:
+                    taken[key].append(_clocked(step))
         for key in steps:
-            found[key].append(least[key])
+            found[key].append(min(taken[key]))
     return found
+
+
+#: how often a step is timed at least, and at most
+_LEAST, _MOST = 4, 100
 
 
 def _clocked(step: Callable[[], None]) -> float:

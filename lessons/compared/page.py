@@ -32,7 +32,7 @@ one does not hold.
 {lengths} symbols. *Path* is by how many steps the first input gets to the output \
 {distance} symbols later, found by trying which gradients are zero. *Time* is processor time, \
 the least of several, of forward and backward with {batch} sequences; its exponents are fitted to \
-the larger half of the sizes, and beside each stands in brackets that of the \
+the three largest sizes, and beside each stands in brackets that of the \
 multiplications in the formula.
 
 ![Time of a step by length and by width](comparison-time.svg)

@@ -86,7 +86,8 @@ def test_paths_are_counted_by_gradients() -> None:
 
 def test_exponents_are_those_of_powers() -> None:
     sizes = [2, 4, 8, 16]
-    growth = measure.Growth(sizes, [5.0, 5.0, 3.0 * 8**2, 3.0 * 16**2], [float(n) for n in sizes])
+    costs = [5.0, 3.0 * 4**2, 3.0 * 8**2, 3.0 * 16**2]
+    growth = measure.Growth(sizes, costs, [float(n) for n in sizes])
     assert growth.exponent == pytest.approx(2)
     assert growth.counted == pytest.approx(1)
 

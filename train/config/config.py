@@ -61,8 +61,8 @@ class TrainConfig:
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
     n_hidden: int | None = setting(
         None,
-        "State of an rnn, gru, lstm or bahdanau (default: 480, 280, 240, 128), inner width of a "
-        "transformer's layers (default: 4 n_embd)",
+        "State of an rnn, gru, lstm or bahdanau, inner width of a transformer's layers "
+        "(default: 480, 280, 240, 128, 4 n_embd)",
         1,
     )
     block_size: int | None = setting(
@@ -89,20 +89,25 @@ class TrainConfig:
     positions: str | None = setting(
         None, "Of a transformer: sinusoidal, learned or none (default: sinusoidal)"
     )
-    mode: str | None = setting(None, "What a word2vec learns from: skipgram (pairs of words), cbow")
+    mode: str | None = setting(
+        None, "What a word2vec learns from: skipgram (pairs of words) or cbow (default: skipgram)"
+    )
 
     window: int | None = setting(
-        None, "Words to both sides that word vectors are learnt from", 1, high=1000,
+        None, "Words to both sides that word vectors are learnt from (default: 5)", 1, high=1000,
         why="a batch takes memory for each",
     )  # fmt: skip
     negatives: int | None = setting(
-        None, "Random words beside each right one", 1, high=1000,
+        None, "Random words beside each right one (default: 5)", 1, high=1000,
         why="a batch takes memory for each",
     )  # fmt: skip
-    min_count: int | None = setting(None, "How often a word occurs, at least, to have a vector", 1)
-    subsample: float | None = setting(
-        None, "Share of the text from which on a word is left out at times; 0 never", 0.0, high=1.0
+    min_count: int | None = setting(
+        None, "How often a word with a vector occurs, at least (default: words 5, analogies 2)", 1
     )
+    subsample: float | None = setting(
+        None, "Share of a text from which on a word is left out at times, 0 never (default: 0.001)",
+        0.0, high=1.0,
+    )  # fmt: skip
 
     steps: int = setting(3000, "Training steps", 1)
     batch_size: int = setting(12, "Blocks of a text, or examples, in a batch", 1)
