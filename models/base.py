@@ -153,6 +153,25 @@ def check_heads(n_embd: int, n_head: int) -> None:
         raise ValueError(f"n_embd: expected a multiple of n_head = {n_head}, got {n_embd}")
 
 
+def mean_loss(logits: Tensor, targets: Any, wanted: str, smoothing: float = 0.0) -> Tensor:
+    """The mean cross-entropy in nats of the targets that count.
+
+    Args:
+        logits: (..., classes).
+        targets: (...) integers; -100 where there is none.
+        wanted: what their shape is that of, for the error's message.
+        smoothing: see :func:`tinytensor.cross_entropy`.
+
+    Raises:
+        TypeError: targets are not integers. ValueError: they are of another shape.
+    """
+    targets = as_ids(targets, logits, "targets")
+    if targets.shape != logits.shape[:-1]:
+        raise ValueError(f"targets: expected {wanted} {logits.shape[:-1]}, got {targets.shape}")
+    loss: Tensor = operations.cross_entropy(logits, targets, label_smoothing=smoothing)
+    return loss
+
+
 def _size(name: str, value: Any) -> int:
     size = check_size(name, value)
     if size > LARGEST:
@@ -241,10 +260,7 @@ class LanguageModel(Model[L]):
         logits = self.lm_head(self.hidden(ids))
         if targets is None:
             return logits
-        targets = as_ids(targets, logits, "targets")
-        if targets.shape != ids.shape:
-            raise ValueError(f"targets: expected the shape of ids {ids.shape}, got {targets.shape}")
-        return logits, operations.cross_entropy(logits, targets)
+        return logits, mean_loss(logits, targets, "the shape of ids")
 
     def check_ids(self, ids: Any, name: str = "ids") -> Tensor:
         """``ids`` as an integer Tensor (batch, time) on the model's device, all in the vocabulary.

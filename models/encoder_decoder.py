@@ -23,11 +23,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import operations
 from ..nn import Linear
-from ..nn.layers import as_ids
 from ..tensor.tensor import Tensor
-from .base import Model, TextConfig
+from .base import Model, TextConfig, mean_loss
 from .ids import END, IGNORED, PAD, START, check_ids, check_length
 from .search import beam_search
 
@@ -175,13 +173,8 @@ class EncoderDecoder(Model[C]):
         logits = self.lm_head(self.hidden(source, given))
         if targets is None:
             return logits
-        targets = as_ids(targets, logits, "targets")
-        if targets.shape != given.shape:
-            raise ValueError(
-                f"targets: expected the shape of given {given.shape}, got {targets.shape}"
-            )
         smoothing = self.config.label_smoothing if self.training else 0.0
-        return logits, operations.cross_entropy(logits, targets, label_smoothing=smoothing)
+        return logits, mean_loss(logits, targets, "the shape of given", smoothing)
 
     def translate(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 from ....arrays.random import generator
 from ....models import CNN
 from ....models.ids import PAD
-from ...data import CharTokenizer, DataError
+from ...data import CharTokenizer, DataError, TextFiles, help_topics
 from ...data.files import find_files
 from ...data.text import Fingerprint, help_texts, load_text
 from ..task import Batch, Settings
@@ -124,7 +124,7 @@ class TopicsTask(Classification):
     @property
     def origin(self) -> str:  # type: ignore[override]
         """See :class:`Task`."""
-        return "python" if self._settings.data is None else "files"
+        return help_topics().origin if self._settings.data is None else TextFiles.origin
 
     def sizes(self) -> dict[str, Any]:
         """See :class:`Task`."""
