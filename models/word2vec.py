@@ -19,12 +19,12 @@ from .. import operations, tensor
 from ..nn import Embedding, init
 from ..nn.layers import as_ids
 from ..tensor.tensor import Tensor
-from .base import Model, ModelConfig, Shapes
+from .base import Model, ModelConfig
+from .ids import IGNORED
+from .shapes import Shapes
 
 #: ways to make examples of a text
 MODES = ("skipgram", "cbow")
-#: a label that does not count
-IGNORED = -100
 
 
 @dataclass(frozen=True)

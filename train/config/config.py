@@ -110,11 +110,13 @@ class TrainConfig:
     )  # fmt: skip
 
     steps: int = setting(3000, "Training steps", 1)
-    batch_size: int = setting(12, "Blocks in a batch", 1)
+    batch_size: int = setting(12, "Blocks of a text, or examples, in a batch", 1)
     workers: int | None = setting(
         None, "Processes that share each batch (default: all cores where that is faster, else 1)", 1
     )
-    oversubscribe: bool = setting(False, "Allow more workers than cores, or than blocks in a batch")
+    oversubscribe: bool = setting(
+        False, "Allow more workers than cores, or than examples in a batch"
+    )
     accumulate: int = setting(1, "Batches whose gradients are averaged for one step", 1)
     optimizer: str = setting("adamw", "adamw, adagrad or sgd")
     lr: float = setting(1e-3, "Learning rate at its peak", 0.0)

@@ -188,10 +188,8 @@ def facts(runs: Sequence[Run]) -> dict[str, tuple[str, ...]]:
 
 def warnings(runs: Sequence[Run]) -> list[str]:
     """Why the losses of runs cannot be compared, if so."""
-    if len({run.symbols for run in runs}) > 1:
-        return [
-            "The runs have different characters to choose from, so their losses are not comparable."
-        ]
+    if len({repr(run.symbols) for run in runs}) > 1:
+        return ["The runs have different vocabularies, so their losses are not comparable."]
     if len({repr(run.text) for run in runs}) > 1:
         return ["The runs read different texts, so their losses are not comparable."]
     return []

@@ -14,13 +14,13 @@ import pytest
 import tinytensor as tt
 from tinytensor import models, random
 from tinytensor.models import MODELS
+from tinytensor.models.ids import IGNORED
 from tinytensor.train import CheckpointError, ConfigError, TrainConfig, Trainer, checkpoint
 from tinytensor.train.config import TASK_FIELDS, usual_task
 from tinytensor.train.results.restore import restore
 from tinytensor.train.system.signals import Stop
 from tinytensor.train.tasks import TASKS, Task
 from tinytensor.train.tasks.pairs.pairs import Pairs
-from tinytensor.train.tasks.task import IGNORED
 
 from ..helpers import TEXT
 
