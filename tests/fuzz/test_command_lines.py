@@ -31,9 +31,9 @@ from tinytensor.train import TrainConfig, Trainer, cli
 from tinytensor.train.checkpoint import NAME
 from tinytensor.train.cli import profile as profiling
 from tinytensor.train.cli.app import app
-from tinytensor.train.tasks import writing as sampling
 from tinytensor.train.run import outcome
 from tinytensor.train.system import signals
+from tinytensor.train.tasks import writing as sampling
 
 from ..train.helpers import TEXT, config
 from .budget import budget

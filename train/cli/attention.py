@@ -14,8 +14,7 @@ from ..results.attention import maps, picture
 from ..results.attention_page import write_page
 from ..results.restore import restore
 from ..system.terminal import one_line
-from ..tasks import Task
-from ..tasks.pairs.pairs import Pairs
+from ..tasks import Task, TextTask
 from .parsing import path
 
 #: the names of what is written
@@ -34,7 +33,7 @@ def attention(
     text: Annotated[
         Optional[str],  # noqa: UP045
         typer.Argument(
-            help="What the model reads: a text, or an input to answer (default: an example)",
+            help="What the model reads: a text, or an input to answer (default, of inputs: an example)",
             show_default=False,
         ),
     ] = None,
@@ -67,6 +66,6 @@ def attention(
 
 
 def _example(task: Task) -> str:
-    if isinstance(task, Pairs):
-        return task.asked
+    if not isinstance(task, TextTask):  # where there is no attention, the maps say so
+        return getattr(task, "asked", "")
     raise ConfigError("text: expected one, which the model is to read, behind the run")

@@ -79,7 +79,7 @@ def train(
             if picture is not None:
                 print(f"picture          {one_line(picture)}")
             more = ["sample", place.path, *trainer.task.example]
-            print(f"{trainer.task.more:<17}{command(*more)}")
+            print(f"{trainer.task.more:<16} {command(*more)}")
             return 0
     print(
         f"\nstopped at step {trainer.step} of {trainer.config.steps}, all is saved; "

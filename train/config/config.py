@@ -49,9 +49,10 @@ class TrainConfig:
     encoding: str = setting("utf-8", "Encoding of the text's files")
     out: str | None = setting(None, "Folder of the run (default: runs/MODEL, or the next free one)")
     task: str = setting(
-        None, f"What to learn: {', '.join(TASKS)} (default: what the model is best known for)"
-    )
-    model: str = setting(None, f"{', '.join(MODELS)} (default: the first that knows the task)")
+        None, f"What to learn: {', '.join(TASKS)} (default: what the model is best known for); "
+        "most bring settings of their own: tinytensor tasks --recipes",
+    )  # fmt: skip
+    model: str = setting(None, f"{', '.join(MODELS)} (default: that of the task)")
 
     n_layer: int | None = setting(
         None, "Layers (default: gpt 4, the others 2)", 1, high=10_000,
@@ -174,7 +175,9 @@ class TrainConfig:
         known = [f.name for f in fields(model)]
         for name in settings:
             if name not in known:
-                own = ", ".join(name for name in MODEL_FIELDS if name in known)
+                own = ", ".join(
+                    name for name in MODEL_FIELDS if name in known and name not in task.least
+                )
                 raise ConfigError(f"{name}: model {self.model} has none, only {own}")
             if name in task.least:
                 raise ConfigError(f"{name}: the data of task {self.task} settle it")

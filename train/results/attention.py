@@ -227,7 +227,7 @@ def picture(path: str | Path, found: Sequence[Map], title: str) -> Path:
         EDGE / width, 1 - 0.28 / height, _cut(title, int(width * 9)), fontsize=12,
         fontweight="bold", va="center", parse_math=False,
     )  # fmt: skip
-    note = "Rows look, columns are looked at; the darker, the more. Below: the darkest, or more."
+    note = "Rows look, columns are looked at; below each map, the share that is darkest in it."
     figure.text(EDGE / width, 1 - 0.53 / height, note, fontsize=8.5, va="center", color="#555555")
     down = height - HEAD
     for one, panel, left, whole, wide in zip(found, heights, label, tall, width_of):

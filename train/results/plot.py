@@ -85,7 +85,7 @@ def plot_losses(
         )
         step, last = points[-1]
         axes.annotate(
-            f"{last:.3f}" if last < 1000 else f"{last:.3g}",
+            f"{last:.3f}" if 0.1 <= last < 1000 else f"{last:.3g}",
             (step, last),
             xytext=(8, 0),
             textcoords="offset points",

@@ -200,4 +200,4 @@ class Task(ABC):
         Raises:
             DataError: no such input can be; the message says what is expected.
         """
-        raise DataError(f"input: task {self.name} takes none")
+        raise DataError(f"input: task {self.name} takes none; --prompt starts a text")

@@ -130,7 +130,3 @@ class TextTask(Task):
     def show(self, model: Any, seed: int) -> str:
         """See :class:`Task`."""
         return self.write(model, "", 300, seed)
-
-    def answer(self, model: Any, text: str, beam: int = 1) -> str:
-        """See :class:`Task`: how the text goes on."""
-        return self.write(model, text, 300, 1)

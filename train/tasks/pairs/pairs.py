@@ -24,6 +24,8 @@ SPECIAL = (PAD, START, END)
 SEED = 2015
 #: how many times as many examples as a batch has are drawn for it and sorted by length
 DRAWN = 8
+#: as many times as many examples as a part is to have are drawn for it, at most
+MOST = 100
 #: examples that are made at once, and those that are answered at once
 CHUNK, ANSWERED = 5_000, 250
 
@@ -109,7 +111,14 @@ class Pairs(Task):
         rng = Generator(SEED + PARTS.index(part))
         draw = self.draw_training if part == "train" else self.draw_examples
         found: dict[str, Example] = {}
+        drawn = 0
         while len(found) < self.counts[part]:
+            drawn += CHUNK
+            if drawn > CHUNK + MOST * self.counts[part]:
+                raise DataError(
+                    f"task {self.name}: counts: expected at most {len(found):,} for part {part}, "
+                    f"as there are no more different examples of it, got {self.counts[part]:,}"
+                )
             for example in draw(rng, CHUNK):
                 if part_of(example.content) == part:
                     found.setdefault(example.source, example)
