@@ -16,10 +16,10 @@ import numpy as np
 from .. import operations, tensor
 from ..nn import GRU, AdditiveAttention, Dropout, Embedding, Linear
 from ..tensor.tensor import Tensor
-from .base import Shapes
 from .encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from .ids import PAD
 from .recurrent import start_orthogonal
+from .shapes import Shapes, recurrent, weight_and_bias
 
 
 @dataclass(frozen=True)
@@ -40,23 +40,18 @@ class BahdanauConfig(EncoderDecoderConfig):
         vocab, embd, hidden = self.vocab_size, self.n_embd, self.n_hidden
         both = 2 * hidden
         shapes: Shapes = {"source_embedding.weight": (vocab, embd)}
-        shapes |= _gru("encoder", embd, hidden, "") | _gru("encoder", embd, hidden, "_reverse")
+        for direction in ("", "_reverse"):
+            shapes |= recurrent("encoder", GRU.gates, embd, hidden, direction=direction)
         shapes |= {
-            "start.weight": (hidden, hidden),
-            "start.bias": (hidden,),
+            **weight_and_bias("start", hidden, hidden),
             "target_embedding.weight": (vocab, embd),
             "attention.v": (hidden,),
             "attention.query_proj.weight": (hidden, hidden),
             "attention.key_proj.weight": (hidden, both),
         }
-        shapes |= _gru("decoder", embd + both, hidden, "")
-        after: Shapes = {
-            "output.weight": (2 * embd, hidden + embd + both),
-            "output.bias": (2 * embd,),
-            "lm_head.weight": (vocab, embd),
-            "lm_head.bias": (vocab,),
-        }
-        return shapes, after
+        shapes |= recurrent("decoder", GRU.gates, embd + both, hidden)
+        after = weight_and_bias("output", 2 * embd, hidden + embd + both)
+        return shapes, after | weight_and_bias("lm_head", vocab, embd)
 
     def shapes_of_layer(self, layer: int) -> Shapes:
         """See :class:`ModelConfig`: there are no layers that come several times."""
@@ -64,17 +59,7 @@ class BahdanauConfig(EncoderDecoderConfig):
 
     def kept_per_symbol(self) -> int:
         """See :class:`ModelConfig`: the gates of a GRU, for symbols of source and target alike."""
-        return 3 * self.n_hidden
-
-
-def _gru(name: str, inputs: int, hidden: int, end: str) -> Shapes:
-    """The parameters of one direction of a GRU."""
-    return {
-        f"{name}.weight_ih_l0{end}": (3 * hidden, inputs),
-        f"{name}.weight_hh_l0{end}": (3 * hidden, hidden),
-        f"{name}.bias_ih_l0{end}": (3 * hidden,),
-        f"{name}.bias_hh_l0{end}": (3 * hidden,),
-    }
+        return GRU.gates * self.n_hidden
 
 
 class Reading(NamedTuple):

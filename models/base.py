@@ -31,11 +31,10 @@ from ..nn.layers import as_ids, check_number, check_probability, check_size
 from ..tensor.tensor import Tensor
 from .generate import generate
 from .ids import check_ids
+from .shapes import Shapes
 
 C = TypeVar("C", bound="ModelConfig")
 L = TypeVar("L", bound="TextConfig")
-#: names and shapes of parameters, in a model's order
-Shapes = dict[str, tuple[int, ...]]
 #: the largest number that a config takes: no model of such a size could be built
 LARGEST = 2**31 - 1
 #: fields that are probabilities
@@ -148,6 +147,31 @@ class TextConfig(ModelConfig):
     block_size: int = 64
 
 
+def check_heads(n_embd: int, n_head: int) -> None:
+    """Raise ValueError where the heads of attention cannot share a width evenly."""
+    if n_embd % n_head:
+        raise ValueError(f"n_embd: expected a multiple of n_head = {n_head}, got {n_embd}")
+
+
+def mean_loss(logits: Tensor, targets: Any, wanted: str, smoothing: float = 0.0) -> Tensor:
+    """The mean cross-entropy in nats of the targets that count.
+
+    Args:
+        logits: (..., classes).
+        targets: (...) integers; -100 where there is none.
+        wanted: what their shape is that of, for the error's message.
+        smoothing: see :func:`tinytensor.cross_entropy`.
+
+    Raises:
+        TypeError: targets are not integers. ValueError: they are of another shape.
+    """
+    targets = as_ids(targets, logits, "targets")
+    if targets.shape != logits.shape[:-1]:
+        raise ValueError(f"targets: expected {wanted} {logits.shape[:-1]}, got {targets.shape}")
+    loss: Tensor = operations.cross_entropy(logits, targets, label_smoothing=smoothing)
+    return loss
+
+
 def _size(name: str, value: Any) -> int:
     size = check_size(name, value)
     if size > LARGEST:
@@ -173,13 +197,15 @@ class Model(Module, Generic[C]):
     config: C
 
     def loss(self, *batch: Any) -> Tensor:
-        """The mean loss of a batch over the targets that count.
+        """The mean loss of a batch over the targets that count: the second of what ``forward``
+        returns with targets.
 
         Args:
-            batch: arrays or Tensors that share their first axis, the targets last; a target of
-                -100 does not count.
+            batch: what ``forward`` takes: arrays or Tensors that share their first axis, the
+                targets last; a target of -100 does not count.
         """
-        raise TypeError(f"{type(self).__name__} defines no loss(self, *batch)")
+        loss: Tensor = self(*batch)[1]
+        return loss
 
     def extra_repr(self) -> str:
         """The config, for ``repr``."""
@@ -234,15 +260,7 @@ class LanguageModel(Model[L]):
         logits = self.lm_head(self.hidden(ids))
         if targets is None:
             return logits
-        targets = as_ids(targets, logits, "targets")
-        if targets.shape != ids.shape:
-            raise ValueError(f"targets: expected the shape of ids {ids.shape}, got {targets.shape}")
-        return logits, operations.cross_entropy(logits, targets)
-
-    def loss(self, *batch: Any) -> Tensor:
-        """See :class:`Model`; a batch is ids and targets, as :meth:`forward` takes them."""
-        loss: Tensor = self(*batch)[1]
-        return loss
+        return logits, mean_loss(logits, targets, "the shape of ids")
 
     def check_ids(self, ids: Any, name: str = "ids") -> Tensor:
         """``ids`` as an integer Tensor (batch, time) on the model's device, all in the vocabulary.

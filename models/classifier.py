@@ -15,19 +15,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import no_grad, operations
+from .. import no_grad
 from ..nn import Dropout, Linear, evaluating
-from ..nn.layers import as_ids
 from ..tensor.tensor import Tensor
-from .base import Model, ModelConfig, Shapes
+from .base import Model, ModelConfig, mean_loss
 from .generate import probabilities
 
 C = TypeVar("C", bound=ModelConfig)
-
-
-def head_shapes(n_classes: int, width: int) -> Shapes:
-    """The parameters of a classifier's head on features of ``width``."""
-    return {"head.weight": (n_classes, width), "head.bias": (n_classes,)}
 
 
 class Classifier(Model[C]):
@@ -73,17 +67,7 @@ class Classifier(Model[C]):
         logits = self.head(self.dropout(self.features(x)))
         if targets is None:
             return logits
-        targets = as_ids(targets, logits, "targets")
-        if targets.shape != logits.shape[:1]:
-            raise ValueError(
-                f"targets: expected one for each example {logits.shape[:1]}, got {targets.shape}"
-            )
-        return logits, operations.cross_entropy(logits, targets)
-
-    def loss(self, *batch: Any) -> Tensor:
-        """See :class:`Model`; a batch is x and targets, as :meth:`forward` takes them."""
-        loss: Tensor = self(*batch)[1]
-        return loss
+        return logits, mean_loss(logits, targets, "one for each example")
 
     def probabilities(self, x: Any) -> np.ndarray:
         """How likely each class is, without dropout: (batch, n_classes) in float64."""

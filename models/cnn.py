@@ -14,13 +14,10 @@ import numpy as np
 from .. import no_grad, operations, tensor
 from ..nn import Conv1d, Conv2d, Embedding, Linear, MaxPool2d, ModuleList, evaluating
 from ..tensor.tensor import Tensor
-from .base import ModelConfig, Shapes, TextConfig
-from .classifier import Classifier, head_shapes
-from .ids import check_ids
-
-#: the id that fills up short texts
-PAD = 0
-
+from .base import ModelConfig, TextConfig
+from .classifier import Classifier
+from .ids import PAD, check_ids
+from .shapes import Shapes, weight_and_bias
 
 # ---- texts -------------------------------------------------------------------------------------
 
@@ -47,9 +44,8 @@ class CNNConfig(TextConfig):
         """See :class:`ModelConfig`."""
         before: Shapes = {"wte.weight": (self.vocab_size, self.n_embd)}
         for i, window in enumerate(self.windows):
-            before[f"convs.{i}.weight"] = (self.n_filters, self.n_embd, window)
-            before[f"convs.{i}.bias"] = (self.n_filters,)
-        return before, head_shapes(self.n_classes, self.n_filters * len(self.windows))
+            before |= weight_and_bias(f"convs.{i}", self.n_filters, self.n_embd, window)
+        return before, weight_and_bias("head", self.n_classes, self.n_filters * len(self.windows))
 
     def shapes_of_layer(self, layer: int) -> Shapes:
         """See :class:`ModelConfig`; all that it has stands beside each other."""
@@ -197,12 +193,10 @@ class ImageCNNConfig(ModelConfig):
         before: Shapes = {}
         given, k = self.in_channels, self.kernel_size
         for i, channels in enumerate(self.channels):
-            before[f"convs.{i}.weight"] = (channels, given, k, k)
-            before[f"convs.{i}.bias"] = (channels,)
+            before |= weight_and_bias(f"convs.{i}", channels, given, k, k)
             given = channels
-        before["hidden.weight"] = (self.n_hidden, given * self.pixels_left)
-        before["hidden.bias"] = (self.n_hidden,)
-        return before, head_shapes(self.n_classes, self.n_hidden)
+        before |= weight_and_bias("hidden", self.n_hidden, given * self.pixels_left)
+        return before, weight_and_bias("head", self.n_classes, self.n_hidden)
 
     def shapes_of_layer(self, layer: int) -> Shapes:
         """See :class:`ModelConfig`; no two layers are alike."""

@@ -23,12 +23,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import operations
 from ..nn import Linear
-from ..nn.layers import as_ids
 from ..tensor.tensor import Tensor
-from .base import Model, TextConfig
-from .ids import END, IGNORED, PAD, START, check_ids
+from .base import Model, TextConfig, mean_loss
+from .ids import END, IGNORED, PAD, START, check_ids, check_length
 from .search import beam_search
 
 __all__ = [
@@ -181,19 +179,8 @@ class EncoderDecoder(Model[C]):
         logits = self.lm_head(self.hidden(source, given))
         if targets is None:
             return logits
-        targets = as_ids(targets, logits, "targets")
-        if targets.shape != given.shape:
-            raise ValueError(
-                f"targets: expected the shape of given {given.shape}, got {targets.shape}"
-            )
         smoothing = self.config.label_smoothing if self.training else 0.0
-        return logits, operations.cross_entropy(logits, targets, label_smoothing=smoothing)
-
-    def loss(self, *batch: Any) -> Tensor:
-        """See :class:`Model`; a batch is source, given and targets, as :meth:`forward` takes
-        them."""
-        loss: Tensor = self(*batch)[1]
-        return loss
+        return logits, mean_loss(logits, targets, "the shape of given", smoothing)
 
     def translate(
         self,
@@ -227,11 +214,7 @@ class EncoderDecoder(Model[C]):
             TypeError, ValueError, IndexError: as :meth:`forward` says.
         """
         ids = check_ids(ids, self.config.vocab_size, self.lm_head.weight, name)
-        if ids.shape[1] > self.config.block_size:
-            raise ValueError(
-                f"{name}: {ids.shape[1]} symbols are longer than block_size = "
-                f"{self.config.block_size}"
-            )
+        check_length(ids.shape[1], self.config.block_size, name)
         return ids
 
     def check_source(self, source: Any) -> Tensor:

@@ -31,7 +31,9 @@ from ..nn.attention import self_attend
 from ..nn.key_values import KeyValues
 from ..nn.state import check_state
 from ..tensor.tensor import Tensor
-from .base import LanguageModel, Shapes, TextConfig
+from .base import LanguageModel, TextConfig, check_heads
+from .ids import check_length
+from .shapes import Shapes, weight_and_bias
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,7 @@ class GPTConfig(TextConfig):
     def __post_init__(self) -> None:
         """Check the fields; see :class:`ModelConfig`."""
         super().__post_init__()
-        if self.n_embd % self.n_head:
-            raise ValueError(
-                f"n_embd: expected a multiple of n_head = {self.n_head}, got {self.n_embd}"
-            )
+        check_heads(self.n_embd, self.n_head)
         if self.activation not in ACTIVATIONS:
             raise ValueError(
                 f"activation: expected one of {sorted(ACTIVATIONS)}, got {self.activation!r}"
@@ -88,8 +87,7 @@ class GPTConfig(TextConfig):
         }
 
     def _linear_or_norm(self, name: str, *shape: int) -> Shapes:
-        bias = {f"{name}.bias": shape[:1]} if self.bias else {}
-        return {f"{name}.weight": shape, **bias}
+        return weight_and_bias(name, *shape, bias=self.bias)
 
     def kept_per_symbol(self) -> int:
         """See :class:`ModelConfig`: what each layer's norms, products and activation read."""
@@ -171,11 +169,7 @@ class GPT(LanguageModel[GPTConfig]):
     def hidden(self, ids: Tensor, state: GPTState | None = None) -> Tensor:
         """ids (batch, time) -> features after ``ln_f``; with ``state``, ids follow its window."""
         start = 0 if state is None or state.ids is None else state.ids.shape[1]
-        if start + ids.shape[1] > self.config.block_size:
-            raise ValueError(
-                f"ids: {start + ids.shape[1]} symbols are longer than block_size = "
-                f"{self.config.block_size}"
-            )
+        check_length(start + ids.shape[1], self.config.block_size)
         x = self.dropout(self.wpe(self.wte(ids), start))
         for i, block in enumerate(self.h):
             x = block(x, cache=None if state is None else state.past[i])

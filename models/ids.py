@@ -9,8 +9,8 @@ import numpy as np
 from ..nn.layers import as_ids
 from ..tensor.tensor import Tensor
 
-#: the first three ids of a vocabulary of targets: what fills up short sequences, what a decoder
-#: reads first, and what it writes last
+#: what fills up short sequences of a batch, what a decoder reads first, and what it writes last; a
+#: vocabulary that needs them has them as its first ids
 PAD, START, END = 0, 1, 2
 #: targets of this value do not count
 IGNORED = -100
@@ -41,3 +41,9 @@ def check_ids(ids: Any, vocab_size: int, like: Tensor, name: str = "ids") -> Ten
             f"(0 to {vocab_size - 1})"
         )
     return ids
+
+
+def check_length(length: int, block_size: int, name: str = "ids") -> None:
+    """Raise ValueError where a text has more symbols than a model can read."""
+    if length > block_size:
+        raise ValueError(f"{name}: {length} symbols are longer than block_size = {block_size}")

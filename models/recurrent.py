@@ -15,7 +15,8 @@ import numpy as np
 from .. import no_grad, zeros
 from ..nn import GRU, LSTM, RNN, Dropout, Embedding, Linear, init
 from ..tensor.tensor import Tensor
-from .base import LanguageModel, Shapes, TextConfig
+from .base import LanguageModel, TextConfig
+from .shapes import Shapes, recurrent
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,8 @@ class RecurrentConfig(TextConfig):
 
     def shapes_of_layer(self, layer: int) -> Shapes:
         """See :class:`ModelConfig`."""
-        rows, inputs = self.gates * self.n_hidden, self.n_hidden if layer else self.n_embd
-        return {
-            f"rnn.weight_ih_l{layer}": (rows, inputs),
-            f"rnn.weight_hh_l{layer}": (rows, self.n_hidden),
-            f"rnn.bias_ih_l{layer}": (rows,),
-            f"rnn.bias_hh_l{layer}": (rows,),
-        }
+        inputs = self.n_hidden if layer else self.n_embd
+        return recurrent("rnn", self.gates, inputs, self.n_hidden, layer)
 
     def kept_per_symbol(self) -> int:
         """See :class:`ModelConfig`: each layer's gates, and logits."""
@@ -109,11 +105,6 @@ class LSTMConfig(RecurrentConfig):
 R = TypeVar("R", bound=RecurrentConfig)
 
 
-def _write(param: Tensor, values: np.ndarray) -> None:
-    with no_grad():
-        param.copy_(values)
-
-
 def start_orthogonal(rnn: RNN | GRU | LSTM) -> None:
     """Give the weights of the states orthogonal blocks, one for each gate: signals stay alive over
     many steps."""
@@ -121,7 +112,8 @@ def start_orthogonal(rnn: RNN | GRU | LSTM) -> None:
     for name, param in rnn.named_parameters():
         if name.startswith("weight_hh"):
             blocks = [init.orthogonal_(zeros(shape)).numpy() for _ in range(rnn.gates)]
-            _write(param, np.concatenate(blocks))
+            with no_grad():
+                param.copy_(np.concatenate(blocks))
 
 
 class RecurrentLM(LanguageModel[R]):
@@ -207,6 +199,5 @@ class LSTMLM(RecurrentLM[LSTMConfig]):
         forget = slice(config.n_hidden, 2 * config.n_hidden)  # gates i, f, g, o
         for name, param in self.rnn.named_parameters():
             if name.startswith("bias"):
-                values = param.detach().numpy().copy()
-                values[forget] = config.forget_bias if name.startswith("bias_ih") else 0.0
-                _write(param, values)
+                with no_grad():
+                    param[forget] = config.forget_bias if name.startswith("bias_ih") else 0.0

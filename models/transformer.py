@@ -30,9 +30,10 @@ from ..nn import (
 from ..nn.key_values import KeyValues
 from ..nn.layers import check_size
 from ..tensor.tensor import Tensor
-from .base import Shapes
+from .base import check_heads
 from .encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from .ids import PAD
+from .ids import PAD, check_length
+from .shapes import Shapes, weight_and_bias
 
 #: name -> what tells where a symbol stands: a module of (longest text, width)
 POSITIONS: dict[str, Callable[[int, int], Any]] = {
@@ -71,10 +72,7 @@ class TransformerConfig(EncoderDecoderConfig):
     def __post_init__(self) -> None:
         """Check the fields; see :class:`ModelConfig`."""
         super().__post_init__()
-        if self.n_embd % self.n_head:
-            raise ValueError(
-                f"n_embd: expected a multiple of n_head = {self.n_head}, got {self.n_embd}"
-            )
+        check_heads(self.n_embd, self.n_head)
         if self.n_hidden is not None:
             object.__setattr__(self, "n_hidden", check_size("n_hidden", self.n_hidden))
         if self.positions not in POSITIONS:
@@ -95,7 +93,7 @@ class TransformerConfig(EncoderDecoderConfig):
             before["wpe.weight"] = (self.block_size, width)
         after: Shapes = {}
         if self.norm_first:
-            after = {**_pair("ln_encoder", width), **_pair("ln_decoder", width)}
+            after = {**weight_and_bias("ln_encoder", width), **weight_and_bias("ln_decoder", width)}
         return before, after
 
     def shapes_of_layer(self, layer: int) -> Shapes:
@@ -103,13 +101,13 @@ class TransformerConfig(EncoderDecoderConfig):
         width, hidden, decoder = self.n_embd, self.hidden_width, layer >= self.n_layer
         path = f"decoder.{layer - self.n_layer}." if decoder else f"encoder.{layer}."
         return {
-            **_pair(f"{path}ln_1", width),
+            **weight_and_bias(f"{path}ln_1", width),
             **_attention(f"{path}attn", width),
             **(_attention(f"{path}cross_attn", width) if decoder else {}),
-            **(_pair(f"{path}ln_cross", width) if decoder else {}),
-            **_pair(f"{path}ln_2", width),
-            **_pair(f"{path}mlp.c_fc", hidden, width),
-            **_pair(f"{path}mlp.c_proj", width, hidden),
+            **(weight_and_bias(f"{path}ln_cross", width) if decoder else {}),
+            **weight_and_bias(f"{path}ln_2", width),
+            **weight_and_bias(f"{path}mlp.c_fc", hidden, width),
+            **weight_and_bias(f"{path}mlp.c_proj", width, hidden),
         }
 
     def kept_per_symbol(self) -> int:
@@ -126,17 +124,12 @@ class TransformerConfig(EncoderDecoderConfig):
         return 2 * self.n_layer
 
 
-def _pair(name: str, *shape: int) -> Shapes:
-    """The weight and bias of a Linear or LayerNorm."""
-    return {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
-
-
 def _attention(name: str, width: int) -> Shapes:
     inner: Shapes = {
         f"{name}.in_proj_weight": (3 * width, width),
         f"{name}.in_proj_bias": (3 * width,),
     }
-    return inner | _pair(f"{name}.out_proj", width, width)
+    return inner | weight_and_bias(f"{name}.out_proj", width, width)
 
 
 @dataclass
@@ -225,10 +218,7 @@ class Transformer(EncoderDecoder[TransformerConfig]):
         """
         ids = self.check_ids(ids)
         length = state.length + ids.shape[1]
-        if length > self.config.block_size:
-            raise ValueError(
-                f"ids: {length} symbols are longer than block_size = {self.config.block_size}"
-            )
+        check_length(length, self.config.block_size)
         features = self._write(ids, state)
         state.length = length
         return self.lm_head(features[:, -1]), state

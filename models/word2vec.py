@@ -19,13 +19,12 @@ from .. import operations, tensor
 from ..nn import Embedding, init
 from ..nn.layers import as_ids, check_size
 from ..tensor.tensor import Tensor
-from .base import Model, ModelConfig, Shapes
-from .ids import NotFinite
+from .base import Model, ModelConfig
+from .ids import IGNORED, NotFinite
+from .shapes import Shapes
 
 #: ways to make examples of a text
 MODES = ("skipgram", "cbow")
-#: a label that does not count
-IGNORED = -100
 
 
 @dataclass(frozen=True)

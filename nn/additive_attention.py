@@ -6,11 +6,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
-from .. import operations, tensor, zeros
+from .. import operations, zeros
 from ..tensor.tensor import Tensor
 from . import init
+from .attention import as_key_mask
 from .attention_maps import lists, write
 from .layers import Linear, check_size
 from .module import Module
@@ -81,7 +80,8 @@ class AdditiveAttention(Module):
         fit = operations.tanh(asked + projected.reshape(batch, 1, time, self.hidden))
         scores = operations.matmul(fit, self.v)
         if key_mask is not None:
-            scores = operations.where(self._mask(key_mask, keys), scores, -math.inf)
+            mask = as_key_mask(key_mask, keys, keys.shape[:2]).expand_dims(1)
+            scores = operations.where(mask, scores, -math.inf)
         weights = operations.softmax(scores, axis=-1)  # zeros where all of a row is -inf
         into = lists()
         if into:
@@ -100,17 +100,6 @@ class AdditiveAttention(Module):
                 f"query: expected shape {wanted} or ({len(keys)}, time, {self.query_dim}), got "
                 f"{query.shape}"
             )
-
-    def _mask(self, key_mask: Any, keys: Tensor) -> Tensor:
-        if not isinstance(key_mask, Tensor):
-            key_mask = tensor(np.asarray(key_mask), device=keys.device)
-        if key_mask.dtype != np.bool_ or key_mask.shape != keys.shape[:2]:
-            raise ValueError(
-                f"key_mask: expected bool of shape {keys.shape[:2]}, got {key_mask.dtype} of shape "
-                f"{key_mask.shape}"
-            )
-        mask: Tensor = key_mask.reshape(len(keys), 1, -1)
-        return mask
 
     def extra_repr(self) -> str:
         """The arguments, for ``repr``."""

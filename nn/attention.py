@@ -16,7 +16,7 @@ import numpy as np
 from .. import no_grad, operations, random, tensor, zeros
 from ..tensor.tensor import Tensor
 from . import init
-from .attention_maps import lists, recording, write
+from .attention_maps import by_layer, lists, recording, write
 from .key_values import KeyValues
 from .layers import Linear, check_probability, check_size
 from .module import Module
@@ -27,6 +27,7 @@ __all__ = [
     "MultiHeadAttention",
     "attend",
     "attention_weights",
+    "by_layer",
     "merge_heads",
     "recording",
     "self_attend",
@@ -343,17 +344,22 @@ def join_masks(mask: Any, key_mask: Any, q: Tensor, k: Tensor) -> Tensor | None:
             )
     if key_mask is None:
         return mask
-    key_mask = as_mask("key_mask", key_mask, q)
-    if key_mask.dtype != np.bool_ or key_mask.shape != (batch, columns):
-        raise ValueError(
-            f"key_mask: expected bool of shape {(batch, columns)}, got {key_mask.dtype} of "
-            f"shape {key_mask.shape}"
-        )
-    key_mask = key_mask.reshape(batch, 1, 1, columns)
+    key_mask = as_key_mask(key_mask, q, (batch, columns)).reshape(batch, 1, 1, columns)
     if mask is None:
         return key_mask
     blocked = False if mask.dtype == np.bool_ else -math.inf
     return operations.where(key_mask, mask, blocked)
+
+
+def as_key_mask(mask: Any, like: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A mask of keys as a boolean Tensor (batch, time), which is ``shape``, beside ``like``."""
+    if not isinstance(mask, Tensor):
+        mask = tensor(np.asarray(mask), device=like.device)
+    if mask.dtype != np.bool_ or mask.shape != shape:
+        raise ValueError(
+            f"key_mask: expected bool of shape {shape}, got {mask.dtype} of shape {mask.shape}"
+        )
+    return mask
 
 
 def as_mask(name: str, mask: Any, like: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..context.blocks import Block, Manager
@@ -26,6 +28,19 @@ class recording(Manager):
         maps: list[Map] = []
         block.note = maps
         return maps
+
+
+def by_layer(maps: Sequence[Map]) -> list[Map]:
+    """What :class:`recording` gave as one map for each layer, in the order of their first calls:
+    those of a layer that was called for one step after the other are joined along the queries.
+
+    Raises:
+        ValueError: two calls of a layer have other numbers of keys.
+    """
+    parts: dict[int, tuple[Module, list[np.ndarray]]] = {}
+    for layer, weights in maps:
+        parts.setdefault(id(layer), (layer, []))[1].append(weights)
+    return [(layer, np.concatenate(weights, axis=2)) for layer, weights in parts.values()]
 
 
 def lists() -> list[list[Map]]:

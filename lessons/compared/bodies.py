@@ -25,10 +25,8 @@ class Recurrent(nn.Module):
         if layer is nn.LSTM:
             for name, bias in self.rnn.named_parameters():
                 if name.startswith("bias_ih"):
-                    values = bias.detach().numpy().copy()
-                    values[width : 2 * width] = 1.0
                     with tt.no_grad():
-                        bias.copy_(values)
+                        bias[width : 2 * width] = 1.0
 
     def forward(self, x: tt.Tensor) -> tt.Tensor:
         """(batch, time, width) -> the same shape."""

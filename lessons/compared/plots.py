@@ -9,10 +9,9 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from tinytensor.train.results.plot import COLOURS
+from tinytensor.train.system.pictures import COLOURS, canvas
 
 from .bodies import KINDS, LAYERS
 from .copying import CHANCE
@@ -42,12 +41,6 @@ def draw(m: Measured, folder: Path) -> list[Path]:
     return paths
 
 
-def _figure(width: float, height: float) -> Figure:
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
 def _lines(axes: Any, growths: dict[str, Growth], scale: float, sizes: list[int]) -> None:
     """A line for each kind on logarithmic axes, with the sizes as ticks."""
     for kind, colour, mark in zip(KINDS, COLOURS, MARKS):
@@ -71,15 +64,15 @@ def _guide(axes: Any, sizes: list[int], start: float, power: int, text: str) -> 
     )  # fmt: skip
 
 
-def _legend(figure: Figure, axes: Any) -> None:
+def _legend(figure: Figure, axes: Any, columns: int, **settings: Any) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(KINDS), frameon=False,
-                  columnspacing=1.2, handlelength=1.6)  # fmt: skip
+    place = "outside upper center"
+    figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, **settings)
 
 
 def times(m: Measured) -> Figure:
     """Time of a step, by length and by width."""
-    figure = _figure(9, 4.4)
+    figure = canvas(9, 4.4, layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     first = m.by_length["attention"]
     _lines(left, m.by_length, 1e3, first.sizes)
@@ -93,13 +86,13 @@ def times(m: Measured) -> Figure:
     least = 1e3 * min(growth.costs[0] for growth in m.by_width.values())
     _guide(right, widths, 0.6 * least, 2, "d²")
     right.set_xlabel("width, in multiples of each kind's own d")
-    _legend(figure, left)
+    _legend(figure, left, len(KINDS), columnspacing=1.2, handlelength=1.6)
     return figure
 
 
 def memory(m: Measured) -> Figure:
     """Peak memory of a step, by length."""
-    figure = _figure(7.2, 4.2)
+    figure = canvas(7.2, 4.2, layout="constrained")
     axes = figure.subplots()
     sizes = m.memory["attention"].sizes
     _lines(axes, m.memory, 1e-6, sizes)
@@ -111,8 +104,7 @@ def memory(m: Measured) -> Figure:
     )  # fmt: skip
     axes.set_xlabel("length n")
     axes.set_ylabel("most memory in a step (MB)")
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
+    _legend(figure, axes, 3)
     return figure
 
 
@@ -120,7 +112,7 @@ def copying(m: Measured) -> Figure:
     """A table of colours: kinds by distances, with the share of right answers."""
     distances = m.budget.distances
     shares = np.array([[result.accuracy for result in m.copies[kind.key]] for kind in KINDS])
-    figure = _figure(1.9 + 0.85 * len(distances), 3.6)
+    figure = canvas(1.9 + 0.85 * len(distances), 3.6, layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1, aspect="auto")
     for (row, column), share in np.ndenumerate(shares):
@@ -129,7 +121,7 @@ def copying(m: Measured) -> Figure:
     for row, kind in enumerate(KINDS):
         if kind.reach is not None:  # the wall that no training gets over
             wall = sum(distance <= LAYERS * kind.reach for distance in distances) - 0.5
-            axes.plot([wall, wall], [row - 0.47, row + 0.47], color="#d55e00", linewidth=3)
+            axes.plot([wall, wall], [row - 0.47, row + 0.47], color=COLOURS[1], linewidth=3)
     axes.set_xticks(range(len(distances)), [str(distance) for distance in distances])
     axes.set_yticks(range(len(KINDS)), [kind.name for kind in KINDS])
     axes.set_xlabel("distance of the symbol to be copied (orange: as far as the layers reach)")

@@ -31,9 +31,9 @@ from tinytensor.train import TrainConfig, Trainer, cli
 from tinytensor.train.checkpoint import NAME
 from tinytensor.train.cli import profile as profiling
 from tinytensor.train.cli.app import app
-from tinytensor.train.results import sample as sampling
-from tinytensor.train.run import trainer
+from tinytensor.train.run import outcome
 from tinytensor.train.system import signals
+from tinytensor.train.tasks import writing as sampling
 
 from ..train.helpers import TEXT, config
 from .budget import budget
@@ -45,7 +45,7 @@ GOOD = {
     "config": ["run.toml"], "checkpoint": ["run", f"run/{NAME}"], "steps": ["1", "2"],
     "n_layer": ["1"], "n_head": ["1"], "n_embd": ["8"], "n_hidden": ["8"], "block_size": ["8"],
     "batch_size": ["2"], "sample_length": ["3"], "length": ["3"], "prompt": ["the"], "lr": ["0.01"],
-    "text": ["the"],
+    "text": ["the"], "input": ["the"], "beam": ["1", "2"], "task": ["text"],
     "workers": ["1"], "seed": ["1", "7"], "unknown": [""], "dropout": ["0.1"], "top_k": ["3"],
 }  # fmt: skip
 NUMBERS = [
@@ -59,7 +59,11 @@ TEXTS = [
     "é" * 200, "-", "--", "-x", "--out", "--steps=3", "run", "run.toml", "bad.toml", "*", "[",
     "utf-8", "cp1252", "base64", "x.svg/", "x.bmp", "/dev/null", "\u202e", "gpt", "cuda",
 ]  # fmt: skip
-DEFAULTS = {f.name: [str(f.default)] for f in fields(TrainConfig) if f.default is not None}
+DEFAULTS = {
+    f.name: [str(f.metadata["default"])]
+    for f in fields(TrainConfig)
+    if f.metadata["default"] is not None
+}
 #: numbers for flags of which some would take hours, or all of the machine, and so they should
 LONG = dict.fromkeys(("accumulate", "workers"), ["1", "0", "x", "nan", str(10**20)])
 #: what Ctrl-C would give, had there been a signal: the training that is cut short
@@ -72,7 +76,9 @@ def lines(draw: st.DrawFn) -> list[str]:
     """A command with some of its flags and arguments."""
     verb = draw(st.sampled_from(sorted(COMMANDS)))
     parts: list[list[str]] = []
-    for param in draw(st.lists(st.sampled_from(COMMANDS[verb].params), max_size=4, unique=True)):
+    params = COMMANDS[verb].params
+    some = st.lists(st.sampled_from(params), max_size=4, unique=True) if params else st.just([])
+    for param in draw(some):
         if getattr(param, "is_flag", False):
             parts.append([draw(st.sampled_from([*param.opts, *param.secondary_opts]))])
             continue
@@ -117,7 +123,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
     stream, sample, measure = sampling.stream, Trainer.sample, profiling.measure
     monkeypatch.setattr(signals.Stop, "__bool__", stop)
-    monkeypatch.setattr(trainer, "plot_losses", lambda file, *rest, **more: file)
+    monkeypatch.setattr(outcome, "plot_losses", lambda file, *rest, **more: file)
     monkeypatch.setattr(
         sampling, "stream", lambda model, ids, n, *rest: stream(model, ids, min(n, 3), *rest)
     )

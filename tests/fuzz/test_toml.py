@@ -43,9 +43,9 @@ KEYS = [
 HEADS = ["[model]", "[a.b]", "[[runs]]", "[" + ".".join("a" * 600) + "]", "[]", "[steps]", "# note"]
 #: lines that are as they should be
 GOOD = [
-    f"{f.name} = {str(f.default).lower() if isinstance(f.default, bool) else repr(f.default)}"
-    for f in fields(TrainConfig)
-    if f.default is not None
+    f"{name} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
+    for name, value in ((f.name, f.metadata["default"]) for f in fields(TrainConfig))
+    if value is not None
 ] + ["data = ['a.txt', 'b.txt']", "data = '~/a.txt'", "out = 'run'", "n_layer = 2", "bias = true"]
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "cp1252", "latin-1"]
 counts: Counter[str] = Counter()

@@ -10,7 +10,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import models, nn
-from tinytensor.nn.attention import KeyValues, attention_weights, recording, split_heads
+from tinytensor.nn.attention import KeyValues, attention_weights, by_layer, recording, split_heads
 
 from .helpers import double, randomize, values_of
 
@@ -227,3 +227,21 @@ def test_a_cache_is_of_one_batch(batch: int, recorded: bool) -> None:
         with pytest.raises(ValueError, match="cache: it holds keys and values of 2 sequences"):
             layer(other, tt.ones((batch, 5, 4)), cache=cross)
         assert len(own) == 3
+
+
+def test_maps_of_one_step_after_the_other_are_joined() -> None:
+    one, other = nn.MultiHeadAttention(4, 2), nn.AdditiveAttention(4, 4)
+    x, keys = tt.randn((2, 3, 4)), tt.randn((2, 5, 4))
+    with recording() as steps:
+        for t in range(3):
+            other(x[:, t], keys)
+            one(x[:, t : t + 1], keys)
+    with recording() as whole:
+        other(x, keys)
+        one(x, keys)
+    joined = by_layer(steps)
+    assert [layer for layer, _ in joined] == [other, one]
+    for (_, found), (_, wanted) in zip(joined, whole, strict=True):
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    assert by_layer([]) == []

@@ -9,12 +9,14 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from ..config import MODEL_FIELDS, TrainConfig, value_type
+from ..config import MODEL_FIELDS, TASK_FIELDS, TrainConfig, value_type
 
 
 def panel(name: str) -> str:
     """The heading of ``--help`` under which a setting stands."""
     names = [f.name for f in fields(TrainConfig)]
+    if name in ("task", "encoding", *TASK_FIELDS):
+        return "Task"
     if name == "model" or name in MODEL_FIELDS:
         return "Model"
     return "Training" if names.index("steps") <= names.index(name) <= names.index("seed") else "Run"

@@ -49,9 +49,10 @@ class TrainConfig:
     encoding: str = setting("utf-8", "Encoding of the text's files")
     out: str | None = setting(None, "Folder of the run (default: runs/MODEL, or the next free one)")
     task: str = setting(
-        None, f"What to learn: {', '.join(TASKS)} (default: what the model is best known for)"
-    )
-    model: str = setting(None, f"{', '.join(MODELS)} (default: the first that knows the task)")
+        None, f"What to learn: {', '.join(TASKS)} (default: what the model is best known for); "
+        "most bring settings of their own: tinytensor tasks --recipes",
+    )  # fmt: skip
+    model: str = setting(None, f"{', '.join(MODELS)} (default: that of the task)")
 
     n_layer: int | None = setting(
         None, "Layers (default: gpt 4, the others 2)", 1, high=10_000,
@@ -61,8 +62,8 @@ class TrainConfig:
     n_embd: int | None = setting(None, "Width of a gpt, of the others' embedding (default: 128)", 1)
     n_hidden: int | None = setting(
         None,
-        "State of an rnn, gru, lstm or bahdanau (default: 480, 280, 240, 128), inner width of a "
-        "transformer's layers (default: 4 n_embd)",
+        "State of an rnn, gru, lstm or bahdanau, inner width of a transformer's layers "
+        "(default: 480, 280, 240, 128, 4 n_embd)",
         1,
     )
     block_size: int | None = setting(
@@ -105,16 +106,18 @@ class TrainConfig:
         None, "How often a word with a vector occurs, at least (default: words 5, analogies 2)", 1
     )
     subsample: float | None = setting(
-        None, "Share of the text from which on a word is left out at times; 0 never (default: 0.001)",
+        None, "Share of a text from which on a word is left out at times, 0 never (default: 0.001)",
         0.0, high=1.0,
     )  # fmt: skip
 
     steps: int = setting(3000, "Training steps", 1)
-    batch_size: int = setting(12, "Blocks in a batch", 1)
+    batch_size: int = setting(12, "Blocks of a text, or examples, in a batch", 1)
     workers: int | None = setting(
         None, "Processes that share each batch (default: all cores where that is faster, else 1)", 1
     )
-    oversubscribe: bool = setting(False, "Allow more workers than cores, or than blocks in a batch")
+    oversubscribe: bool = setting(
+        False, "Allow more workers than cores, or than examples in a batch"
+    )
     accumulate: int = setting(1, "Batches whose gradients are averaged for one step", 1)
     optimizer: str = setting("adamw", "adamw, adagrad or sgd")
     lr: float = setting(1e-3, "Learning rate at its peak", 0.0)
@@ -172,7 +175,9 @@ class TrainConfig:
         known = [f.name for f in fields(model)]
         for name in settings:
             if name not in known:
-                own = ", ".join(name for name in MODEL_FIELDS if name in known)
+                own = ", ".join(
+                    name for name in MODEL_FIELDS if name in known and name not in task.least
+                )
                 raise ConfigError(f"{name}: model {self.model} has none, only {own}")
             if name in task.least:
                 raise ConfigError(f"{name}: the data of task {self.task} settle it")

@@ -226,3 +226,10 @@ class TextFiles(Corpus):
         if len(self.files) == 1:
             return f"{self.files[0]} is empty"
         return f"all {len(self.files):,} files are empty"
+
+
+def corpus_of(text: str | None, names: Names | None, encoding: str = "utf-8") -> Corpus:
+    """The text of a run: a string, or else files by their names, or else the help topics."""
+    if text is not None:
+        return TextString(text)
+    return help_topics() if names is None else TextFiles(names, encoding)

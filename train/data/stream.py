@@ -100,11 +100,8 @@ class TokenStream:
         """
         part, size = self._part(split), self.block_size
         count = (len(part) - 1) // size
-        total = self.batches(split, batch_size)
-        wanted = total if limit is None else min(limit, total)
-        for i in range(wanted):
-            first = (2 * i + 1) * total // (2 * wanted) * batch_size  # the middle of each stretch
-            start = min(first, count) * size
+        for batch in spread(self.batches(split, batch_size), limit):
+            start = min(batch * batch_size, count) * size
             end = min(start + batch_size * size, count * size)
             if start < end:
                 shape = (-1, size)
@@ -131,3 +128,10 @@ class TokenStream:
         if split not in ("train", "val"):
             raise ValueError(f"split: expected 'train' or 'val', got {split!r}")
         return self.train if split == "train" else self.val
+
+
+def spread(total: int, limit: int | None = None) -> Iterator[int]:
+    """Which of ``total`` batches to read where at most ``limit`` are: the middle of each stretch,
+    of as many equal stretches as are read; all where there is no limit, or a higher one."""
+    wanted = total if limit is None else min(limit, total)
+    return ((2 * i + 1) * total // (2 * wanted) for i in range(wanted))

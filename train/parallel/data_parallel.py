@@ -29,6 +29,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from ... import random
 from ...models import Model
+from ...models.ids import IGNORED
 from ...tensor.tensor import Tensor
 from ..given.values import number, positive
 from ..optim.clip import factor
@@ -41,7 +42,6 @@ from .share import Share
 _MOST = 64
 #: seconds that a process waits for the others awake, which saves it the time to wake up
 _AWAKE = 0.002
-_IGNORED = -100  # a target that does not count in the loss
 
 
 class WorkerError(RuntimeError):
@@ -181,7 +181,7 @@ class DataParallel:
             shapes = [a.shape for a in arrays]
             raise ValueError(f"batch: expected arrays of the same first axis, got shapes {shapes}")
         parts = list(zip(*(np.array_split(a, self.workers) for a in arrays), strict=True))
-        counts = [int((targets != _IGNORED).sum()) for *_, targets in parts]
+        counts = [int((targets != IGNORED).sum()) for *_, targets in parts]
         total = sum(counts)
         drawn = random.generator("dropout").integers(0, 2**62, self.workers - 1)
         seeds = [0, *drawn.tolist()]  # the first process goes on with its own stream

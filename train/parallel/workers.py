@@ -51,7 +51,7 @@ def check(config: TrainConfig) -> None:
 
     Raises:
         ConfigError: there can be only one process here; or there are more than cores, or than
-            blocks in a batch, and ``oversubscribe`` is false.
+            examples in a batch, and ``oversubscribe`` is false.
     """
     asked = config.workers
     if asked is None or asked == 1:

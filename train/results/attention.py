@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import unicodedata
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +19,12 @@ from ... import no_grad
 from ...models import GPT, MODELS
 from ...models.encoder_decoder import EncoderDecoder, padded
 from ...models.ids import START
-from ...nn.attention import recording
+from ...nn.attention import by_layer, recording
 from ...nn.evaluating import evaluating
 from ..checkpoint import CheckpointError
 from ..config import ConfigError
 from ..data import DataError
-from ..system.files import write_atomically
+from ..system.pictures import canvas, save
 from ..tasks import Task
 from ..tasks.pairs.alignment import looks_back
 from ..tasks.pairs.pairs import Pairs
@@ -33,7 +32,6 @@ from ..tasks.text import TextTask
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: kinds of attention, as a reader calls them
 TEXT, ENCODER = "text to itself", "input to itself"
@@ -157,10 +155,11 @@ def _of_text(model: GPT, task: TextTask, text: str) -> list[Map]:
 
 
 def _of_pairs(model: EncoderDecoder[Any], task: Pairs, text: str) -> list[Map]:
-    symbols, answer = task.attention_texts(model, text)
+    text = task.read(text)
+    answer = task.answer(model, text)
     answer = answer[: model.config.block_size - 1]  # of one that never ends, its end fits too
-    source, given = task.encode("".join(symbols)), [START, *task.encode("".join(answer))]
-    read = list(map(shown, symbols))
+    source, given = task.encode(text), [START, *task.encode(answer)]
+    read = list(map(shown, text))
     before, after = [BEGIN, *map(shown, answer)], [*map(shown, answer), END]
     labels = {ENCODER: (read, read), DECODER: (before, before), CROSS: (after, read)}
     names = {id(layer): name for name, layer in model.named_modules()}
@@ -179,16 +178,12 @@ def _of_pairs(model: EncoderDecoder[Any], task: Pairs, text: str) -> list[Map]:
 
 
 def _recorded(model: Any, *inputs: Any) -> Iterator[tuple[Any, np.ndarray]]:
-    """Each layer that attends, and its weights (heads, queries, keys): of all steps, where it is
-    called for one after the other."""
+    """Each layer that attends, and its weights (heads, queries, keys)."""
     quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
     with no_grad(), evaluating(model), quiet, recording() as calls:
         model(*inputs)
-    layers: dict[int, tuple[Any, list[np.ndarray]]] = {}
-    for layer, weights in calls:
-        layers.setdefault(id(layer), (layer, []))[1].append(weights[0])
-    for layer, parts in layers.values():
-        yield layer, np.concatenate(parts, axis=1).astype(np.float32)
+    for layer, weights in by_layer(calls):
+        yield layer, weights[0].astype(np.float32)
 
 
 def _check_size(count: int) -> None:
@@ -233,12 +228,13 @@ def picture(path: str | Path, found: Sequence[Map], title: str) -> Path:
     width = max(7.5, 2 * EDGE + max(widths))
     tall = [high + 0.72 + names for high, names in zip(heights, above)]
     height = HEAD + sum(tall) + EDGE
-    figure = _canvas(width, height)
+    dpi = min(120.0, math.sqrt(PIXELS / (width * height)), 60_000 / max(width, height))
+    figure = canvas(width, height, dpi=dpi)
     figure.text(
         EDGE / width, 1 - 0.28 / height, _cut(title, int(width * 9)), fontsize=12,
         fontweight="bold", va="center", parse_math=False,
     )  # fmt: skip
-    note = "Rows look, columns are looked at; the darker, the more. Below: the darkest, or more."
+    note = "Rows look, columns are looked at; below each map, the share that is darkest in it."
     figure.text(EDGE / width, 1 - 0.53 / height, note, fontsize=8.5, va="center", color="#555555")
     down = height - HEAD
     for one, panel, left, whole, wide in zip(found, heights, label, tall, width_of):
@@ -259,10 +255,7 @@ def picture(path: str | Path, found: Sequence[Map], title: str) -> Path:
                 va="center", color="#555555",
             )  # fmt: skip
         down -= whole
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # it is drawn as a box
-        kind = Path(path).suffix[1:] or "png"
-        return write_atomically(path, lambda file: figure.savefig(file, format=kind))
+    return save(figure, path)
 
 
 def _inches(symbols: int) -> float:
@@ -276,16 +269,6 @@ def _named(one: Map) -> bool:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
-
-
-def _canvas(width: float, height: float) -> Figure:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    dpi = min(120.0, math.sqrt(PIXELS / (width * height)), 60_000 / max(width, height))
-    figure = Figure(figsize=(width, height), dpi=dpi)
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def full_colour(weights: np.ndarray) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from ..checkpoint import NAME, CheckpointError, load
 from ..config import TrainConfig
 from ..given.words import cause, clock
+from ..tasks import TASKS
 from .history import RECENT, History
 from .log_file import LOG, entries
 
@@ -153,6 +154,9 @@ def _times(log: Path, step: int, settings: Mapping[str, Any]) -> tuple[float | N
 
 def data_of(run: Run) -> str:
     """The names of the files that were read."""
+    task = run.settings.get("task")
+    if task in TASKS and "data" not in TASKS[task].reads:
+        return f"task {task}"
     data = run.settings.get("data")
     names = [data] if isinstance(data, str) else list(data or [])
     if not names:
@@ -189,9 +193,7 @@ def facts(runs: Sequence[Run]) -> dict[str, tuple[str, ...]]:
 def warnings(runs: Sequence[Run]) -> list[str]:
     """Why the losses of runs cannot be compared, if so."""
     if len({repr(run.symbols) for run in runs}) > 1:
-        return [
-            "The runs have different characters to choose from, so their losses are not comparable."
-        ]
+        return ["The runs have different vocabularies, so their losses are not comparable."]
     if len({repr(run.text) for run in runs}) > 1:
         return ["The runs read different texts, so their losses are not comparable."]
     return []

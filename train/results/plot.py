@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..system.files import write_atomically
+from ..system.pictures import COLOURS, canvas, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: colours that people who see red and green alike can tell apart (Okabe and Ito, 2008)
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-#: and the lines of the runs after the seventh, the fourteenth, ...
+#: the lines of the runs after the seventh, the fourteenth, ...
 LINES = ("-", "--", "-.", ":")
 #: a range of losses beyond this factor is drawn with a logarithmic axis
 WIDE = 50.0
@@ -88,7 +85,7 @@ def plot_losses(
         )
         step, last = points[-1]
         axes.annotate(
-            f"{last:.3f}" if last < 1000 else f"{last:.3g}",
+            f"{last:.3f}" if 0.1 <= last < 1000 else f"{last:.3g}",
             (step, last),
             xytext=(8, 0),
             textcoords="offset points",
@@ -177,16 +174,11 @@ def running_mean(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def _canvas(title: str, extra: int = 0) -> tuple[Figure, Axes]:
-    """A figure of its own: no global state, no window, safe in any thread. ``extra`` lines of a
-    legend make it higher."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 4.5 + 0.2 * extra), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    """A figure and its axes; ``extra`` lines of a legend make it higher."""
+    figure = canvas(8, 4.5 + 0.2 * extra, dpi=150, layout="constrained")
     axes = figure.subplots()
     axes.set_xlabel("step")
-    axes.set_ylabel("loss (nats per character)")
+    axes.set_ylabel("loss (nats)")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     if title:
@@ -223,10 +215,7 @@ def _finish(
         )
         for text in legend.get_texts():
             text.set_parse_math(False)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # it is drawn as a box
-        kind = Path(path).suffix[1:] or "png"
-        return write_atomically(path, lambda file: figure.savefig(file, format=kind))
+    return save(figure, path)
 
 
 def _losses(train: Any) -> np.ndarray:

@@ -111,7 +111,7 @@ def _restore(saved: Checkpoint, file: Path) -> Restored:
     if missing:
         raise ValueError(f"it has no {', '.join(missing)}, as the checkpoint of a run has")
     step = _count("step", meta["step"])
-    config = _run_config(meta["config"])
+    config = _run_config(meta["config"], meta["model"])
     if meta["symbols"] is None:  # which would stand for that of the data
         raise ValueError("symbols: expected a vocabulary, got nothing")
     task = TASKS[config.task](config, meta["symbols"])
@@ -157,12 +157,21 @@ def _model_config(given: Any, config: TrainConfig, task: Task) -> tuple[str, Mod
     return name, model_config
 
 
-def _run_config(given: Any) -> TrainConfig:
-    """The run's settings."""
+def _run_config(given: Any, model: Any) -> TrainConfig:
+    """The run's settings. What they leave to the model is as the model has it, and not as a recipe
+    of today would: recipes change."""
     if not isinstance(given, dict):
         raise ValueError(f"config: expected settings, got {_kind(given)}")
     _refuse_unknown("config", given, TrainConfig)
-    return TrainConfig.from_dict({"workers": 1, **given})  # before there were any, one was all
+    values = {"workers": 1, **given}  # before there were any, one was all
+    own = model.get("config") if isinstance(model, dict) else None
+    if isinstance(own, dict):
+        chosen = TASKS.get(str(given.get("task")))
+        recipe = {} if chosen is None else chosen.recipes.get(str(given.get("model")), {})
+        for name in recipe.keys() & own.keys() & {*MODEL_FIELDS}:
+            if values.get(name) is None:
+                values[name] = own[name]
+    return TrainConfig.from_dict(values)
 
 
 def _refuse_unknown(where: str, values: Mapping[str, Any], kind: type[Any]) -> None:

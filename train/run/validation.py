@@ -10,9 +10,10 @@ from typing import Any
 
 from ... import no_grad
 from ...models import Model
+from ...models.ids import IGNORED
 from ...nn import evaluating
 from ..parallel.data_parallel import DataParallel
-from ..tasks.task import IGNORED, Batch
+from ..tasks import Batch
 
 #: called with how many batches are read
 Told = Callable[[int], None]

@@ -9,7 +9,7 @@ own terms. The model brings the loss. Whatever a checkpoint needs of a task to a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -21,7 +21,6 @@ from ..data.errors import DataError
 #: arrays that share their first axis, one entry for each example. The last one holds the targets;
 #: those that are -100 do not count.
 Batch = tuple[np.ndarray, ...]
-IGNORED = -100
 
 
 class Settings(Protocol):
@@ -34,8 +33,6 @@ class Settings(Protocol):
     def encoding(self) -> str: ...
     @property
     def block_size(self) -> int | None: ...
-    @property
-    def seed(self) -> int: ...
     @property
     def mode(self) -> str | None: ...
     @property
@@ -203,8 +200,4 @@ class Task(ABC):
         Raises:
             DataError: no such input can be; the message says what is expected.
         """
-        raise DataError(f"input: task {self.name} takes none")
-
-    def attention_texts(self, model: Any, text: str) -> Sequence[Sequence[str]]:
-        """The symbols, as they are to be shown, of an input and of what the model makes of it."""
-        raise DataError(f"input: task {self.name} has no attention to show")
+        raise DataError(f"input: task {self.name} takes none; --prompt starts a text")

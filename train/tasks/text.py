@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from ... import Generator
-from ..data import Corpus, DataError, TextFiles, TextString, TokenStream, help_topics
+from ..data import Corpus, DataError, TokenStream, corpus_of
 from ..data.difference import vocabulary_difference
 from ..data.tokenizer import CharTokenizer
 from .task import Batch, Settings, Task
@@ -46,11 +46,7 @@ class TextTask(Task):
     @cached_property
     def corpus(self) -> Corpus:
         """The text: a string, the files that the settings name, or the default."""
-        if self._text is not None:
-            return TextString(self._text)
-        if self._settings.data is not None:
-            return TextFiles(self._settings.data, self._settings.encoding)
-        return help_topics()
+        return corpus_of(self._text, self._settings.data, self._settings.encoding)
 
     @property
     def tokenizer(self) -> CharTokenizer:
@@ -134,7 +130,3 @@ class TextTask(Task):
     def show(self, model: Any, seed: int) -> str:
         """See :class:`Task`."""
         return self.write(model, "", 300, seed)
-
-    def answer(self, model: Any, text: str, beam: int = 1) -> str:
-        """See :class:`Task`: how the text goes on."""
-        return self.write(model, text, 300, 1)

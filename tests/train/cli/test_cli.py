@@ -96,8 +96,8 @@ def test_help_is_complete_and_has_the_defaults(folder: Path) -> None:
     text = " ".join(re.sub(r"[│╭╮╰╯─|]", " ", done.stdout).split())
     for f in fields(TrainConfig):
         assert f"--{f.name.replace('_', '-')}" in text, f.name
-        if f.default is not None:
-            assert f"(default: {f.default})" in text, f.name
+        if f.metadata["default"] is not None:
+            assert f"(default: {f.metadata['default']})" in text, f.name
     assert text.count("(default: ") == len(fields(TrainConfig)) - 1, "all but --tie-weights"
     for name in ("sample", "draw", "info"):
         assert call(name, "--help", cwd=folder).returncode == 0

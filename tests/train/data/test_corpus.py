@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import tinytensor as tt
 from tinytensor.train import CharTokenizer, DataError, TextFiles, TextString, TokenStream
-from tinytensor.train.data import decoding, fingerprint, storage, stream
+from tinytensor.train.data import corpus_of, decoding, fingerprint, storage, stream
 from tinytensor.train.given.words import readable
 
 from ..helpers import environment
@@ -197,3 +197,11 @@ def test_what_is_no_text_is_refused() -> None:
 def test_sizes_are_told_in_a_few_digits() -> None:
     told = [readable(n) for n in (1, 999, 1000, 12_100_000, 999_940_000, 999_960_000, 5e15)]
     assert told == ["1 bytes", "999 bytes", "1.0 kB", "12.1 MB", "999.9 MB", "1.0 GB", "5 PB"]
+
+
+def test_a_string_comes_before_files_and_files_before_the_help_topics(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes("é".encode("latin-1"))
+    assert list(corpus_of("b", [str(file)]).pieces()) == ["b"]
+    assert list(corpus_of(None, [str(file)], "latin-1").pieces()) == ["é"]
+    assert corpus_of(None, None).origin.startswith("python ")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tinytensor as tt
 from tinytensor.train import CharTokenizer, DataError, TokenStream, default_corpus, load_text
-from tinytensor.train.data import fingerprint
+from tinytensor.train.data import fingerprint, spread
 
 ANY = st.text(st.characters(exclude_categories=()))  # surrogates and unassigned code points too
 
@@ -107,6 +107,12 @@ def test_validation_meets_every_target_once(length: int, batch: int) -> None:
         targets += y.ravel().tolist()
     assert targets == list(range(length + 1, 2 * length))
     assert len(list(stream.blocks("val", batch, limit=1))) == 1
+
+
+def test_few_of_many_batches_are_spread_evenly() -> None:
+    assert list(spread(10, 3)) == [1, 5, 8], "the middles of 0..3.3, 3.3..6.7 and 6.7..10"
+    assert list(spread(4)) == list(spread(4, 4)) == list(spread(4, 9)) == [0, 1, 2, 3]
+    assert list(spread(7, 1)) == [3] and list(spread(0, 5)) == []
 
 
 def test_blocks_come_from_the_generator_given_and_validation_draws_nothing() -> None:

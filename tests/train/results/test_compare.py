@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +117,20 @@ def test_other_texts_are_not_comparable(here: Path, capsys: pytest.CaptureFixtur
     Trainer(config(steps=1), TEXT + "!", "runs/more").run()
     Trainer(config(steps=1), TEXT[::-1], "runs/turned").run()
     assert run(["compare", "runs/gpt", "runs/more"]) == 0
-    assert "different characters to choose from, so their losses" in capsys.readouterr().out
+    assert "have different vocabularies, so their losses are not comp" in capsys.readouterr().out
     assert run(["compare", "runs/gpt", "runs/turned"]) == 0
     assert "read different texts, so their losses are not comp" in capsys.readouterr().out
     assert run(["compare", "runs/gpt", "runs/gpt-2"]) == 0
     assert "comparable" not in capsys.readouterr().out
+
+
+def test_a_vocabulary_may_be_a_list_or_a_dict(here: Path) -> None:
+    """As those of words and of classes are."""
+    one = compare.read(here / "runs" / "gpt" / checkpoint.NAME)
+    words, topics = (replace(one, symbols=symbols) for symbols in (["a"], {"classes": ["a"]}))
+    for other in (words, topics):
+        assert compare.warnings([other, other]) == []
+        assert "different vocabularies" in compare.warnings([one, other])[0]
 
 
 def test_a_missing_or_damaged_run_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,13 +14,13 @@ import pytest
 import tinytensor as tt
 from tinytensor import models, random
 from tinytensor.models import MODELS
+from tinytensor.models.ids import IGNORED
 from tinytensor.train import CheckpointError, ConfigError, TrainConfig, Trainer, checkpoint
 from tinytensor.train.config import TASK_FIELDS, usual_task
 from tinytensor.train.results.restore import restore
 from tinytensor.train.system.signals import Stop
 from tinytensor.train.tasks import TASKS, Task
 from tinytensor.train.tasks.pairs.pairs import Pairs
-from tinytensor.train.tasks.task import IGNORED
 
 from ..helpers import TEXT
 
@@ -307,3 +307,19 @@ def test_a_task_of_ones_own() -> None:
         optimizer.step()
         optimizer.zero_grad()
     assert float(model.loss(*next(task.blocks(1))).item()) < 1e-6
+
+
+def test_a_checkpoint_does_not_depend_on_the_recipe_of_today(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a run leaves to its model stays what it was, whatever a later recipe says."""
+    kind = TASKS["dates"]
+    with monkeypatch.context() as before:
+        before.setattr(kind, "recipes", {})
+        given = TrainConfig(task="dates", steps=1, n_layer=1, batch_size=4, workers=1)
+        run = Trainer(given, folder=tmp_path / "run")
+        assert run.config.n_embd is None and run.run()
+    assert kind.recipes["transformer"]["n_embd"] != 128
+    found = restore(tmp_path / "run")
+    assert found.model.config.n_embd == found.config.n_embd == 128
+    assert Trainer.resume(tmp_path / "run", {"steps": 2}).run()

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...data import spread
 from ..task import Batch, Score, Task
 
 #: examples that a model is asked for at once
@@ -47,8 +48,14 @@ class Classification(Task):
 
     @property
     @abstractmethod
+    def learnt(self) -> np.ndarray:
+        """The class of each example to learn from (n,)."""
+
+    @cached_property
     def shares(self) -> np.ndarray:
         """How often each class comes in training (n_classes,); they sum to 1."""
+        counts = np.bincount(self.learnt, minlength=len(self.classes))
+        return np.asarray(counts / counts.sum())
 
     @abstractmethod
     def shown_as(self, example: np.ndarray) -> str:
@@ -60,11 +67,8 @@ class Classification(Task):
 
     def blocks(self, size: int, limit: int | None = None) -> Iterator[Batch]:
         """See :class:`Task`."""
-        total = self.batches(size)
-        wanted = total if limit is None else min(limit, total)
-        for i in range(wanted):
-            start = (2 * i + 1) * total // (2 * wanted) * size  # the middle of each stretch
-            yield tuple(part[start : start + size] for part in self.val)
+        for i in spread(self.batches(size), limit):
+            yield tuple(part[i * size : (i + 1) * size] for part in self.val)
 
     @cached_property
     def baseline(self) -> float:

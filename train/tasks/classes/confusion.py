@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ...system.files import write_atomically
+from ...system.pictures import COLOURS, canvas, save
 
 #: images that are shown: those told wrong, then those of which the model is least sure
 IMAGES = 12
+ORANGE = COLOURS[1]
 
 
 def confusion(said: np.ndarray, targets: np.ndarray, classes: int) -> np.ndarray:
@@ -32,20 +33,16 @@ def draw_confusion(
         images: (n, height, width), 0 white to 1 black.
         path: of the picture; its ending says of which kind.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     said = found.argmax(axis=1)
     counts = confusion(said, targets, len(classes))
-    figure = Figure(figsize=(11, 5), dpi=130, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = canvas(11, 5, dpi=130, layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=[1, 1.1], squeeze=False).flat
     axes = left.subplots()
     axes.imshow(np.log1p(counts), cmap="Blues")
     middle = np.log1p(counts.max()) / 2
     for (row, column), count in np.ndenumerate(counts):
         if count:
-            colour = "white" if np.log1p(count) > middle else "#d55e00"
+            colour = "white" if np.log1p(count) > middle else ORANGE
             axes.text(column, row, str(count), ha="center", va="center", color=colour, fontsize=9)
     axes.set_xticks(range(len(classes)), classes)
     axes.set_yticks(range(len(classes)), classes)
@@ -66,5 +63,5 @@ def draw_confusion(
         miss = said[i] != targets[i]
         note = f"{classes[said[i]]} ({sure[i]:.0%})"
         note += f", is {classes[targets[i]]}" if miss else ""
-        axes.set_title(note, fontsize=8.5, color="#d55e00" if miss else "black")
-    return write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
+        axes.set_title(note, fontsize=8.5, color=ORANGE if miss else "black")
+    return save(figure, path)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....models import CNN
-from ...system.files import write_atomically
+from ...system.pictures import COLOURS, canvas, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 #: panels, windows in each, passages that are shown whole, and characters in a line of those
 CLASSES, WINDOWS, WHOLE, LINE = 16, 6, 2, 100
-#: colours that people who see red and green alike can tell apart (Okabe and Ito, 2008)
-FOR, SPACE = "#0072b2", "\u2423"
+#: the colour of what speaks for a class, and how a space is shown
+FOR, SPACE = COLOURS[0], "\N{OPEN BOX}"
 
 
 def speaks_for(model: CNN, found: np.ndarray, target: int) -> np.ndarray:
@@ -76,16 +76,12 @@ def by_character(model: CNN, ids: np.ndarray, target: int) -> np.ndarray:
 def draw_evidence(model: CNN, task: TopicsTask, path: Path) -> Path:
     """Draw the windows by which a model tells the classes of a task's test part, and some of its
     passages whole, with a shade where they speak for what they are."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     x, targets = task.test
     said = model.predict(x)
     common = np.argsort(-np.bincount(targets, minlength=len(task.classes)), kind="stable")
     shown = sorted(int(i) for i in common[:CLASSES] if (targets == i).any())
     rows = -(-len(shown) // 4)
-    figure = Figure(figsize=(11, 1.75 * rows + 0.95 * WHOLE + 0.6), dpi=130, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = canvas(11, 1.75 * rows + 0.95 * WHOLE + 0.6, dpi=130, layout="constrained")
     figure.suptitle(
         "Windows of text that speak for each class, in nats per passage of the test part",
         fontsize=11, parse_math=False,
@@ -98,7 +94,7 @@ def draw_evidence(model: CNN, task: TopicsTask, path: Path) -> Path:
         _panel(axes, by_window(model, task, x[own], target), title)
     for row in range(WHOLE):
         _passage(figure.add_subplot(grid[rows + row, :]), model, task, _clear(targets, said, row))
-    return write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
+    return save(figure, path)
 
 
 def _clear(targets: np.ndarray, said: np.ndarray, number: int) -> int:

@@ -11,7 +11,8 @@ import numpy as np
 
 from ....arrays.random import generator
 from ....models import CNN
-from ...data import CharTokenizer, DataError
+from ....models.ids import PAD
+from ...data import CharTokenizer, DataError, TextFiles, help_topics
 from ...data.files import find_files
 from ...data.text import Fingerprint, help_texts, load_text
 from ..task import Batch, Settings
@@ -21,8 +22,6 @@ from .passages import Parts, copied, parts, passages, plain, starts
 
 #: how many of the help topics: the longest; the others are too short to learn from
 LONGEST = 12
-#: what fills up the end of short texts; ids of characters come after it
-PAD = 0
 
 
 class _Training(NamedTuple):
@@ -130,7 +129,7 @@ class TopicsTask(Classification):
     @property
     def origin(self) -> str:  # type: ignore[override]
         """See :class:`Task`."""
-        return "python" if self._settings.data is None else "files"
+        return help_topics().origin if self._settings.data is None else TextFiles.origin
 
     def sizes(self) -> dict[str, Any]:
         """See :class:`Task`."""
@@ -171,11 +170,10 @@ class TopicsTask(Classification):
         places = part.starts[drawn][:, None] + np.arange(self.length)
         return part.ids[places], part.targets[drawn]
 
-    @cached_property
-    def shares(self) -> np.ndarray:
+    @property
+    def learnt(self) -> np.ndarray:
         """See :class:`Classification`."""
-        counts = np.bincount(self._training.targets, minlength=len(self.classes))
-        return counts / counts.sum()
+        return self._training.targets
 
     @cached_property
     def val(self) -> Batch:

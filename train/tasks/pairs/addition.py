@@ -56,8 +56,8 @@ class AdditionTask(Pairs):
         text = super().read("".join(text.split()))
         if not SUM.fullmatch(text):
             raise DataError(
-                f"input: expected two numbers of up to {DIGITS} digits, such as {self.asked}, "
-                f"got {text!r}"
+                f"input: expected two numbers of up to {DIGITS} digits, without zeros in front, "
+                f"such as {self.asked}, got {text!r}"
             )
         return text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,9 @@ from .... import no_grad
 from ....models.encoder_decoder import padded
 from ....models.ids import START
 from ....nn import AdditiveAttention
-from ....nn.attention import recording
+from ....nn.attention import by_layer, recording
 from ....nn.evaluating import evaluating
-from ...system.files import write_atomically
+from ...system.pictures import canvas, save
 
 if TYPE_CHECKING:
     from .pairs import Pairs
@@ -43,13 +42,9 @@ def alignment(model: Any, source: Sequence[int], answer: Sequence[int]) -> np.nd
     given = padded([[START, *answer]])
     with no_grad(), evaluating(model), recording() as maps:
         model(padded([source]), given)
-    parts: dict[int, list[np.ndarray]] = {
-        id(layer): [] for name, layer in model.named_modules() if looks_back(name, layer)
-    }
-    for layer, weights in maps:
-        if id(layer) in parts:
-            parts[id(layer)].append(weights[0].mean(axis=0))  # of one step, or of all
-    return np.mean([np.concatenate(rows) for rows in parts.values()], axis=0)
+    back = {id(layer) for name, layer in model.named_modules() if looks_back(name, layer)}
+    found = by_layer([one for one in maps if id(one[0]) in back])
+    return np.mean([weights[0].mean(axis=0) for _, weights in found], axis=0)
 
 
 def plot_alignments(path: str | Path, task: Pairs, model: Any, texts: Sequence[str]) -> Path:
@@ -66,9 +61,6 @@ def plot_alignments(path: str | Path, task: Pairs, model: Any, texts: Sequence[s
     Raises:
         OSError: it could not be written; what was there is untouched.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     most = model.config.block_size - 1  # an answer that never ends is cut, so that its end fits
     answers = [task.answer(model, text)[:most] for text in texts]
     maps = [
@@ -78,8 +70,7 @@ def plot_alignments(path: str | Path, task: Pairs, model: Any, texts: Sequence[s
     width = max(8.0, LEFT + max(weights.shape[1] for weights in maps) * SQUARE + RIGHT)
     rows_of_all = sum(map(len, maps))
     height = TOP + rows_of_all * SQUARE + (len(maps) - 1) * BETWEEN + BOTTOM
-    figure = Figure(figsize=(width, height), dpi=100)
-    FigureCanvasAgg(figure)
+    figure = canvas(width, height, dpi=100)
     title = f"Where {type(model).__name__} looks in its input"
     legend = "A row for each character that it writes: the darker, the more attention"
     place: dict[str, Any] = {"x": 0.2 / width, "va": "center", "parse_math": False}
@@ -101,10 +92,7 @@ def plot_alignments(path: str | Path, task: Pairs, model: Any, texts: Sequence[s
         axes.grid(which="minor", color="#dddddd", linewidth=0.5)
         axes.tick_params(which="both", length=0)
         top -= BETWEEN
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # it is drawn as a box
-        kind = Path(path).suffix[1:] or "png"
-        return write_atomically(path, lambda file: figure.savefig(file, format=kind))
+    return save(figure, path)
 
 
 def _label(axes: Any, axis: str, symbols: Sequence[str]) -> None:

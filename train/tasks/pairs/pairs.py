@@ -13,7 +13,7 @@ import numpy as np
 
 from ....arrays.random import Generator, generator
 from ....models.ids import END, IGNORED, PAD, START
-from ...data.errors import DataError
+from ...data import DataError, spread
 from ...data.text import Fingerprint
 from ..parts import PARTS, part_of
 from ..task import Batch, Score, Settings, Task
@@ -24,6 +24,8 @@ SPECIAL = (PAD, START, END)
 SEED = 2015
 #: how many times as many examples as a batch has are drawn for it and sorted by length
 DRAWN = 8
+#: as many times as many examples as a part is to have are drawn for it, at most
+MOST = 100
 #: examples that are made at once, and those that are answered at once
 CHUNK, ANSWERED = 5_000, 250
 
@@ -86,6 +88,8 @@ class Pairs(Task):
         cls.usual_sizes = _sizes(cls.characters, cls.longest)
 
     def __init__(self, settings: Settings, vocabulary: Any = None, text: str | None = None):
+        if text is not None:
+            raise DataError(f"text: task {self.name} makes its own examples, and reads none")
         characters = self.characters if vocabulary is None else vocabulary
         if not isinstance(characters, str) or not 0 < len(characters) == len(set(characters)):
             raise ValueError(
@@ -107,7 +111,14 @@ class Pairs(Task):
         rng = Generator(SEED + PARTS.index(part))
         draw = self.draw_training if part == "train" else self.draw_examples
         found: dict[str, Example] = {}
+        drawn = 0
         while len(found) < self.counts[part]:
+            drawn += CHUNK
+            if drawn > CHUNK + MOST * self.counts[part]:
+                raise DataError(
+                    f"task {self.name}: counts: expected at most {len(found):,} for part {part}, "
+                    f"as there are no more different examples of it, got {self.counts[part]:,}"
+                )
             for example in draw(rng, CHUNK):
                 if part_of(example.content) == part:
                     found.setdefault(example.source, example)
@@ -163,12 +174,9 @@ class Pairs(Task):
 
     def blocks(self, size: int, limit: int | None = None) -> Iterator[Batch]:
         """See :class:`Task`; examples of about the same length are together."""
-        total = self.batches(size)
-        wanted = total if limit is None else min(limit, total)
         order = self.val.by_length()
-        for i in range(wanted):
-            first = (2 * i + 1) * total // (2 * wanted) * size  # the middle of each stretch
-            yield self._batch(self.val, order[first : first + size])
+        for i in spread(self.batches(size), limit):
+            yield self._batch(self.val, order[i * size : (i + 1) * size])
 
     @cached_property
     def length(self) -> int:
@@ -226,10 +234,6 @@ class Pairs(Task):
         """See :class:`Task`."""
         ids = np.array([self.encode(self.read(text))])
         return self.text(self._answers(model, ids, beam)[0])
-
-    def attention_texts(self, model: Any, text: str) -> Sequence[Sequence[str]]:
-        """See :class:`Task`."""
-        return list(self.read(text)), list(self.answer(model, text))
 
     def read(self, text: str) -> str:
         """An input as the model is to see it, checked; spaces are made single.

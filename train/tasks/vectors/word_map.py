@@ -9,10 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...system.files import write_atomically
-
-#: colours that people who see red and green alike can tell apart (Okabe and Ito, 2008)
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
+from ...system.pictures import COLOURS, canvas, save
 
 
 class Group(NamedTuple):
@@ -51,22 +48,17 @@ def draw_words(
     Raises:
         OSError: it could not be written.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     columns = math.ceil(math.sqrt(len(panels)))
     rows = math.ceil(len(panels) / columns)
     side = 7.0 if len(panels) > 1 else 10.0
-    figure = Figure(figsize=(columns * side, rows * side), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = canvas(columns * side, rows * side, dpi=110, layout="constrained")
     for axes, (name, groups) in zip(
         figure.subplots(rows, columns, squeeze=False).flat, panels, strict=False
     ):
         _panel(axes, name, groups)
     if title:
         figure.suptitle(title)
-    kind = path.suffix[1:] or "png"
-    return write_atomically(path, lambda file: figure.savefig(file, format=kind))
+    return save(figure, path)
 
 
 def _panel(axes: Any, name: str, groups: Sequence[Group]) -> None:
@@ -76,7 +68,7 @@ def _panel(axes: Any, name: str, groups: Sequence[Group]) -> None:
         for tail, head in zip(*parts, strict=True):
             style = {"arrowstyle": "->", "color": "#bbbbbb", "shrinkA": 4, "shrinkB": 4}
             axes.annotate("", xy=head, xytext=tail, arrowprops=style, zorder=1)
-    for group, part, colour in zip(groups, parts, _COLOURS, strict=False):
+    for group, part, colour in zip(groups, parts, COLOURS, strict=False):
         axes.scatter(*part.T, s=14, color=colour, label=group.name or None, zorder=2)
         for word, place in zip(group.words, part, strict=True):
             axes.annotate(

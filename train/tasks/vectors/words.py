@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .... import Generator, no_grad, random
-from ...data import Corpus, DataError, TextFiles, TextString, help_topics
+from ...data import Corpus, DataError, corpus_of, spread
 from ...data.words import Neighbours, Words, sentences_of
 from ...given.words import shortened
 from ..task import Batch, Score, Settings, Task
@@ -65,11 +65,7 @@ class WordsTask(Task):
     @cached_property
     def corpus(self) -> Corpus:
         """The text: a string, the files that the settings name, or the default."""
-        if self._text is not None:
-            return TextString(self._text)
-        if self._settings.data is not None:
-            return TextFiles(self._settings.data, self._settings.encoding)
-        return help_topics()
+        return corpus_of(self._text, self._settings.data, self._settings.encoding)
 
     @cached_property
     def words(self) -> Words:
@@ -148,11 +144,8 @@ class WordsTask(Task):
 
     def blocks(self, size: int, limit: int | None = None) -> Iterator[Batch]:
         """See :class:`Task`."""
-        total = self.batches(size)
-        wanted = total if limit is None else min(limit, total)
-        for i in range(wanted):
-            at = (2 * i + 1) * total // (2 * wanted) * size  # the middle of each stretch
-            yield tuple(part[at : at + size] for part in self._tests)
+        for i in spread(self.batches(size), limit):
+            yield tuple(part[i * size : (i + 1) * size] for part in self._tests)
 
     @property
     def length(self) -> int:

@@ -15,6 +15,7 @@ import tinytensor as tt
 from benchmarks.naive_bayes import NaiveBayes, fours, words
 from tinytensor import models
 from tinytensor.train import DataError
+from tinytensor.train.data.difference import origin_difference
 from tinytensor.train.tasks.classes import passages
 from tinytensor.train.tasks.classes.evidence import by_character, by_window, draw_evidence
 from tinytensor.train.tasks.classes.topics import TopicsTask
@@ -167,6 +168,11 @@ def test_a_vocabulary_is_enough_to_answer(task: TopicsTask, monkeypatch: Any) ->
                   {"classes": ["a", "a"], "symbols": "ab"}):  # fmt: skip
         with pytest.raises(ValueError, match="vocabulary: expected"):
             TopicsTask(settings(), vocabulary=wrong)
+
+
+def test_a_checkpoint_knows_of_which_python_its_topics_are(task: TopicsTask) -> None:
+    note = origin_difference("python 3.9.1", task.origin, same_names=True)
+    assert note.startswith("the checkpoint was trained on the help topics of Python 3.9.1, which")
 
 
 def test_files_to_tell_apart(tmp_path: Path) -> None:
