@@ -34,7 +34,7 @@ def attention(
     text: Annotated[
         Optional[str],  # noqa: UP045
         typer.Argument(
-            help="What the model reads: a text, or an input to answer (default, of inputs: an example)",
+            help="What the model reads: a text, or an input to answer (default: an example input)",
             show_default=False,
         ),
     ] = None,

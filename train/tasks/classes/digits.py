@@ -50,7 +50,6 @@ class DigitsTask(Classification):
     usual_sizes: ClassVar[Mapping[str, Any]] = least
     unit = "pixels"
     shown = "digits of the test part"
-    more = "which digit is it"
     example: ClassVar[tuple[str, ...]] = ("--input", "17")
     things = "digits"
     classes = tuple("0123456789")

@@ -57,7 +57,6 @@ class TopicsTask(Classification):
     least: ClassVar[Mapping[str, Any]] = {"vocab_size": 2, "n_classes": 2}
     usual_sizes: ClassVar[Mapping[str, Any]] = {"vocab_size": 102, "n_classes": LONGEST}
     shown = "passages of the test part"
-    more = "which topic is a text about"
     example: ClassVar[tuple[str, ...]] = ("--input", "set a breakpoint and step into the function")
     things = "passages"
 

@@ -51,7 +51,6 @@ class WordsTask(Task):
     usual_sizes: ClassVar[Mapping[str, Any]] = {"vocab_size": 1355}
     unit = "pairs"
     shown = "words and those nearest to them"
-    more = "similar words, and analogies"
     example = ("--input", "class")
     #: words and their neighbours at the end of a run
     _shown_words: Sequence[str] = ()
