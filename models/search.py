@@ -85,6 +85,10 @@ def beam_search(
     )
     longest = model.config.block_size if max_new_tokens is None else max_new_tokens
     longest = check_size("max_new_tokens", longest)
+    if longest > model.config.block_size:
+        raise ValueError(
+            f"max_new_tokens: expected at most block_size = {model.config.block_size}, got {longest}"
+        )
     with no_grad(), evaluating(model):
         state = model.encode(source)
         beams = _Beams(len(source), beam, alpha, longest)

@@ -105,7 +105,7 @@ class RowGrad(Tensor):
         return self._scaled(other, lambda x: x / other)
 
     def _scaled(self, other: Any, by: Any) -> Tensor:
-        if isinstance(other, bool) or not isinstance(other, (int, float)):
+        if isinstance(other, bool) or not isinstance(other, (int, float, np.number)):
             self._refuse("a write")
         self.sparse = Rows(self.rows, by(self.values), self.shape)
         self.version.bump()

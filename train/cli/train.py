@@ -111,6 +111,8 @@ def show_results(trainer: Trainer, stop: object = None) -> None:
         print(f"validation loss  {trainer.history.val[-1][1]:.4f}{part_read(trainer)}")
     with Waiting("testing on what the run never saw", sys.stdout):
         score = trainer.score(stop)
+    if score is None and stop:
+        note("stopped before the test was done: there is no figure; all else is saved")
     if score is not None:
         print(f"{score.name:<17}{score}")
 

@@ -15,7 +15,7 @@ from tinytensor.train.tasks.pairs.alignment import alignment, plot_alignments
 
 #: small ones that learn dates in a moment
 SMALL: dict[str, dict[str, Any]] = {
-    "bahdanau": {"n_embd": 24, "n_hidden": 48, "steps": 130, "batch_size": 32, "lr": 1e-2},
+    "bahdanau": {"n_embd": 24, "n_hidden": 48, "steps": 180, "batch_size": 32, "lr": 1e-2},
     "transformer": {
         "n_layer": 1,
         "n_head": 4,
