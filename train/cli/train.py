@@ -94,7 +94,9 @@ def say_what_differs(trainer: Trainer) -> None:
     """Notes on what is not as it was when the checkpoint was saved."""
     if not trainer.same_text:
         reason = trainer.text_note and f"; {trainer.text_note}"
-        note(f"the text is not the one of the checkpoint{reason}")
+        a_text = "data" in trainer.task.reads
+        what = "the text is not the one" if a_text else "the data are not those"
+        note(f"{what} of the checkpoint{reason}")
     if trainer.workers_note:
         note(trainer.workers_note)
     if trainer.step >= trainer.config.steps:
