@@ -222,7 +222,9 @@ TORCH: dict[str, Callable[..., Any]] = {
     "getitem": _index,
     "getitem_grad": _index_put,
     "take_along_axis": lambda x, indices, axis: torch.take_along_dim(x, indices, dim=axis),
-    "embedding": lambda ids, weight, padding_idx=None: F.embedding(ids, weight, padding_idx),
+    "embedding": lambda ids, weight, padding_idx=None, sparse=False: F.embedding(
+        ids, weight, padding_idx
+    ),
     "embedding_grad": _embedding_grad,
     "one_hot": lambda ids, n: F.one_hot(ids, n).float(),
     "matmul": torch.matmul,
