@@ -226,11 +226,14 @@ def read_image(name: str) -> np.ndarray:
     """
     wanted = f"{SIDE} lines of {SIDE} numbers from 0 to {DARKEST}"
     try:
+        if not name:
+            raise OSError("got nothing")
         words = Path(name).read_text(encoding="utf-8").replace(",", " ").split()
     except (OSError, ValueError) as error:
+        given = f"{name:.80}: " if name else ""
         raise DataError(
             f"input: expected the number of an image of the test part, or a file of {wanted}; "
-            f"{name:.80}: {getattr(error, 'strerror', None) or error}"
+            f"{given}{getattr(error, 'strerror', None) or error}"
         ) from None
     try:
         numbers = np.array([float(word) for word in words[: SIDE * SIDE + 1]], dtype=np.float32)
