@@ -31,7 +31,7 @@ class AdditionTask(Pairs):
             "eval_every": 500, "checkpoint_every": 500,
         },
         "transformer": {
-            "n_embd": 64, "norm_first": True, "label_smoothing": 0.0, "steps": 6000,
+            "n_embd": 64, "norm_first": True, "label_smoothing": 0.0, "steps": 7500,
             "batch_size": 64, "lr": 3e-3, "min_lr": 6e-5, "warmup": 300, "beta2": 0.98,
             "weight_decay": 0.0, "eval_every": 1000, "checkpoint_every": 1000,
         },

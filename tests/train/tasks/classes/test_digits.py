@@ -150,3 +150,8 @@ def test_without_scikit_learn_the_error_says_what_to_do(monkeypatch: Any) -> Non
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     with pytest.raises(DataError, match=r"scikit-learn, .* pip install 'tinytensor\[digits\]'"):
         DigitsTask(SETTINGS).describe()
+
+
+def test_an_input_of_nothing() -> None:
+    with pytest.raises(DataError, match="from 0 to 16; got nothing"):
+        read_image("")
