@@ -126,7 +126,7 @@ def test_the_tied_weight_is_drawn_once_and_read_twice(gpt: tuple[models.GPT, tt.
 def test_depth_2_opens_one_block_for_all_six(gpt: tuple[models.GPT, tt.Tensor]) -> None:
     graph = drawn(gpt[1], depth=2)
     frame = next(f for f in graph.frames.values() if "h.0" in f.text)
-    assert frame.text == "h.0 … h.5  Block  × 6"
+    assert frame.text == "h.0 … h.5  TransformerBlock  × 6"
     inside = [n.text.split()[0] for n in graph.nodes.values() if n.around == frame.id]
     assert inside == ["ln_1", "attn", "+", "ln_2", "mlp", "+"]
 

@@ -126,9 +126,10 @@ def test_a_signal_while_a_text_is_read(
     assert run(arguments) == 0
     before = (tmp_path / "run" / files.NAME).read_bytes()
     capsys.readouterr()
-    from tinytensor.train.run import parts, trainer
+    from tinytensor.train.data import corpus
+    from tinytensor.train.run import trainer
 
-    for module, where in ((parts, "TextFiles"), (trainer, "build"), (trainer, "restore")):
+    for module, where in ((corpus, "TextFiles"), (trainer, "build"), (trainer, "restore")):
         with monkeypatch.context() as patch:
             patch.setattr(module, where, Raising(number))
             word = "--resume" if where == "restore" else "--overwrite"
