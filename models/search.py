@@ -87,7 +87,8 @@ def beam_search(
     longest = check_size("max_new_tokens", longest)
     if longest > model.config.block_size:
         raise ValueError(
-            f"max_new_tokens: expected at most block_size = {model.config.block_size}, got {longest}"
+            f"max_new_tokens: expected at most {model.config.block_size}, the model's block_size, "
+            f"got {longest}"
         )
     with no_grad(), evaluating(model):
         state = model.encode(source)
