@@ -68,6 +68,8 @@ def sample(
     found = restore(latest() if checkpoint is None else checkpoint)
     model, task = found.model, found.task
     model.to(device)
+    if beam > 1 and not isinstance(task, Pairs):
+        raise ConfigError(f"beam: task {task.name} does not search for answers, got {beam}")
     if input is not None:
         usual = {"prompt": "", "length": 300, "temperature": 0.8, "top_k": None, "top_p": None,
                  "seed": None, "unknown": None}  # fmt: skip
@@ -75,8 +77,6 @@ def sample(
         for name, value in zip(usual, given, strict=True):
             if value != usual[name]:
                 raise ConfigError(f"{name}: expected none with --input, nothing is drawn for it")
-        if beam > 1 and not isinstance(task, Pairs):
-            raise ConfigError(f"beam: task {task.name} does not search for answers, got {beam}")
         with finite():
             answer = task.answer(model, input, beam)
         print(as_shown(answer))
@@ -84,8 +84,6 @@ def sample(
     if not isinstance(task, TextTask):
         how = f": expected one, such as {shlex.join(task.example)}" if task.example else ""
         raise ConfigError(f"input: task {task.name} answers an --input{how}")
-    if beam > 1:
-        raise ConfigError(f"beam: task {task.name} does not search for answers, got {beam}")
     tokenizer = task.tokenizer
     try:
         parts = stream_text(
