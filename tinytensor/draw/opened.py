@@ -161,7 +161,15 @@ def written(version: Any, node: Node) -> bool:
 
 def rewritten(leaf: Any, node: Node) -> bool:
     """Was this leaf written to, or given another array, after the node was made?"""
-    return written(leaf.version, node) or getattr(leaf, "replaced", -1) > node.seq
+    return written(leaf.version, node) or replaced(leaf) > node.seq
+
+
+def replaced(leaf: Any) -> int:
+    """When a leaf was given another array, as a running number of nodes; -1 for never."""
+    try:  # a tensor's own __getattr__ would look for what else may have been meant
+        return int(object.__getattribute__(leaf, "replaced"))
+    except AttributeError:
+        return -1
 
 
 def stand_in(node: Node, i: int, value: Any) -> Any:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .zooms.statistics import Looked
 
 PARAMETER, BUFFER, INPUT = "parameter", "buffer", "input"
 CONSTANT, COMPUTED = "constant", "computed"
@@ -29,6 +32,7 @@ class Group:
         last: title of the last of them.
         together: True if they stand side by side, False if they follow one another.
         note: more to say in its title.
+        flags: of the tensors in those of the equal groups that are not drawn: kind -> how many.
     """
 
     title: str
@@ -39,6 +43,7 @@ class Group:
     last: str = ""
     together: bool = False
     note: str = ""
+    flags: dict[str, int] = field(default_factory=dict)
 
     def chain(self) -> list[Group]:
         """The groups around this one and itself, outermost first."""
@@ -69,6 +74,10 @@ class Value:
         index: which output of its step this is; None for steps with one output.
         inner: True for what stands where it is read; other inputs stand outside the model.
         hint: what the op that reads it calls it ("ids"), for values without a name.
+        looked, grad_looked: statistics of its numbers and of its gradient, where these were asked
+            for and are known.
+        flags: what is strange about them: kind -> in words.
+        boxed: gets a box in any case, to show statistics, or that they are not known.
     """
 
     role: str
@@ -86,11 +95,21 @@ class Value:
     index: int | None = None
     inner: bool = False
     hint: str = ""
+    looked: Looked | None = None
+    grad_looked: Looked | None = None
+    flags: dict[str, str] = field(default_factory=dict)
+    boxed: bool = False
 
     @property
     def shown(self) -> bool:
         """Does it get a box, or is it written on the arrow that carries it?"""
-        return self.role != COMPUTED or self.output or bool(self.name) or self.data is not None
+        plain = self.role == COMPUTED and not self.output and not self.name
+        return not plain or self.data is not None or self.boxed
+
+    def forget(self) -> None:
+        """Its numbers are not those of all that it stands for."""
+        self.data = self.grad = self.looked = self.grad_looked = None
+        self.changed, self.grad_note, self.flags = False, "", {}
 
 
 @dataclass(eq=False)
@@ -108,6 +127,8 @@ class Step:
         parameters: for a folded module, how many parameter tensors and numbers are inside.
         ops: for a folded module, how many ops are inside.
         tip: more to say on hover.
+        node: of the graph, for an op. places: for each input, which operand of the op it is.
+        flags: for a folded module, the flags of the tensors inside: kind -> how many.
     """
 
     title: str
@@ -122,11 +143,15 @@ class Step:
     parameters: tuple[int, int] = (0, 0)
     ops: int = 1
     tip: str = ""
+    node: Any = None
+    places: list[int] = field(default_factory=list)
+    flags: dict[str, int] = field(default_factory=dict)
 
-    def read(self, value: Value, label: str = "") -> None:
+    def read(self, value: Value, label: str = "", place: int = 0) -> None:
         """Add an input."""
         self.inputs.append(value)
         self.labels.append(label)
+        self.places.append(place)
 
     def produce(self, value: Value) -> Value:
         """Add an output."""
