@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -223,15 +224,20 @@ class Tracer:
     def constant(self, node: Any, i: int) -> Value | None:
         """An operand without a gradient: its numbers if it is small, else its shape alone."""
         kept = (node.consts or {}).get(i)
-        if kept is None and node.in_meta[i] is None:
-            return None
         if kept is None:
+            return None
+        if isinstance(kept, ReferenceType):
             array = None if node.op.variadic else saved(node, node.op.inputs[i])
             if id(array) in self.given:
                 return self.given[id(array)]
-            shape, dtype = node.in_meta[i]
             _, name = self.names.get(id(array), (None, ""))
-            value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
+            tensor = kept()
+            if tensor is not None and not rewritten(tensor, node):
+                value = self.leaf(tensor)
+                value.name = value.name or name
+            else:
+                shape, dtype = node.in_meta[i]
+                value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
         elif isinstance(kept, Seen):
             value = self.seen(kept)
         else:
