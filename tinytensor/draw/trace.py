@@ -64,8 +64,10 @@ class Tracer:
         open: Collection[str] | bool = (),
         opener: Opener | None = None,
         known: Sequence[tuple[Any, Value]] = (),
+        names: dict[int, tuple[Any, str]] | None = None,
     ) -> None:
-        """``known``: leaves that have a value already."""
+        """``known``: leaves that have a value already. ``names``: of constants, with their array,
+        by its id."""
         self.open, self.opener = open, opener
         self.steps: list[Step] = []
         self.made: dict[int, Value] = {}  # by id of node
@@ -74,7 +76,7 @@ class Tracer:
         self.walks: dict[int, frozenset[int]] = {}  # by id of node or leaf, see walks_behind
         self.past: dict[tuple[int, str], Value] = {}  # constants that have changed or gone
         self.several: dict[int, Step | list[Value]] = {}  # by id of a node with several outputs
-        self.names: dict[int, tuple[Any, str]] = {}  # of constants of opened ops, by id of array
+        self.names: dict[int, tuple[Any, str]] = dict(names or {})  # of opened ops' constants
         self.read_again: set[int] = set()  # values that an opened op's own ops read
         self.given: dict[int, Value] = {}  # what opened ops read from outside, by id of array
         self.kept: list[Any] = []  # tensors of opened ops: their ids must stay taken

@@ -5,7 +5,7 @@ All of it is asked of the engine's own rules: nothing is derived a second time h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,25 +27,27 @@ class Applied:
     """An op applied to operands of its own, which nothing else reads.
 
     Attributes:
+        function: the op, or its reference.
         operands: a tensor, a number or None each. results: what came out.
         wanted: which operands a gradient flows to.
     """
 
     op: Any
+    function: Any
     params: dict[str, Any]
     operands: list[Any]
     results: list[Tensor]
     wanted: tuple[bool, ...]
 
-    def pull_back(self, cotangents: Sequence[Any]) -> list[Any]:
+    def pull_back(self, cotangents: Mapping[int, Any]) -> list[Any]:
         """The gradient of each operand, an array or None.
 
-        ``cotangents``: of each result an array, or None.
+        ``cotangents``: by the place of a result, an array or None.
         """
         live = [
-            (result, g)
-            for result, g in zip(self.results, cotangents, strict=True)
-            if g is not None and result.requires_grad
+            (self.results[i], g)
+            for i, g in cotangents.items()
+            if g is not None and self.results[i].requires_grad
         ]
         asked = [i for i, wanted in enumerate(self.wanted) if wanted]
         found: list[Any] = [None] * len(self.operands)
@@ -64,19 +66,26 @@ class Applied:
         return found
 
 
-def apply(op: Any, params: dict[str, Any], arrays: Sequence[Any], needs: Sequence[bool]) -> Applied:
-    """Apply an op, or a function that takes what an op takes, to arrays on the CPU.
+def apply(
+    op: Any,
+    params: dict[str, Any],
+    arrays: Sequence[Any],
+    needs: Sequence[bool],
+    function: Any = None,
+) -> Applied:
+    """Apply an op to arrays on the CPU.
 
     Args:
-        op: called with the operands and ``params`` by keyword.
+        params: its settings, by name.
         arrays: an array, a number or None per operand. needs: which get a gradient.
+        function: to be called in place of the op: its reference.
     """
-    wide = getattr(op, "wide", False)
-    operands = [_operand(array, need, wide) for array, need in zip(arrays, needs, strict=True)]
+    function = function or op
+    operands = [_operand(array, need, op.wide) for array, need in zip(arrays, needs, strict=True)]
     with unwatched(), enable_grad():
-        made = op(operands, **params) if getattr(op, "variadic", False) else op(*operands, **params)
+        made = function(operands, **params) if op.variadic else function(*operands, **params)
     results = list(made) if isinstance(made, (tuple, list)) else [made]
-    return Applied(op, params, operands, results, tuple(needs))
+    return Applied(op, function, params, operands, results, tuple(needs))
 
 
 def _operand(array: Any, need: bool, wide: bool) -> Any:
@@ -131,7 +140,7 @@ def _spread(applied: Applied, i: int) -> Applied:
     arrays = [o.data if isinstance(o, Tensor) else o for o in applied.operands]
     try:
         arrays[i] = np.broadcast_to(x.data, out.shape).copy()
-        again = apply(applied.op, applied.params, arrays, applied.wanted)
+        again = apply(applied.op, applied.params, arrays, applied.wanted, applied.function)
     except (ValueError, TypeError, IndexError):  # the bias of a layer has one axis, say
         return applied
     fits = len(again.results) == 1 and again.results[0].shape == out.shape
@@ -145,8 +154,8 @@ def _diagonal(applied: Applied, i: int) -> Any:
         return None
     signs = np.where(np.arange(np.prod(shape, dtype=int)) % 2, 1.0, -1.0).reshape(shape)
     probe = signs * np.random.default_rng(7).uniform(0.5, 1.5, shape)
-    ones = applied.pull_back([np.ones(shape)])[i]
-    sent = applied.pull_back([probe])[i]
+    ones = applied.pull_back({0: np.ones(shape)})[i]
+    sent = applied.pull_back({0: probe})[i]
     if ones is None or sent is None or np.isnan(ones).any():
         return None
     tolerance = 1e-9 if ones.dtype == np.float64 else 1e-4
@@ -162,7 +171,7 @@ def _matrix(applied: Applied, i: int) -> Any:
     for row in range(out.size):
         g = np.zeros(out.size)
         g[row] = 1
-        sent = applied.pull_back([g.reshape(out.shape)])[i]
+        sent = applied.pull_back({0: g.reshape(out.shape)})[i]
         if sent is not None:
             rows[row] = np.asarray(sent, np.float64).reshape(-1)
     return rows

@@ -12,12 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.device import device_of
+from ..arrays.device import Device, device_of
+from ..arrays.rows import dense
 from ..define.naming import listening
-from ..draw.opened import operand, written
-from ..draw.picture import COMPUTED, CONSTANT, Group, Step, Value
+from ..draw.opened import operand, unwatched, written
+from ..draw.picture import CONSTANT, Group, Step, Value
 from ..draw.trace import Tracer
 from ..draw.words import called
+from ..graph.grad_mode import no_grad
+from ..graph.node import Dropped
+from ..graph.step import pull_back
 from .apply import Applied, Local, apply, local
 
 INNER = 400  # steps inside fused ops, in all; those that would exceed it stay closed
@@ -105,8 +109,9 @@ class Story:
         self.arrays: dict[int, Any] = {}
         self.grads: dict[int, Any] = {}
         self.backward: list[Told] = []
+        self.device = output.device
         self.inner = 0
-        #: tracers hold what ids belong to
+        #: they hold what ids belong to
         self.tracers: list[Tracer] = []
         tracer = Tracer([output])
         (value,) = tracer.picture.outputs
@@ -172,18 +177,17 @@ class Story:
         """
         entering = {id(value) for value in view.entering}
         for told in reversed(view.told):
+            cotangents = {v.index or 0: self.grads.get(id(v)) for v in told.step.outputs}
             told.terms = [None] * len(told.operands)
             told.locals = [None] * len(told.operands)
-            if told.applied is None:
+            if all(g is None for g in cotangents.values()):
                 continue
-            cotangents: list[Any] = [None] * len(told.applied.results)
-            for value in told.step.outputs:
-                cotangents[value.index or 0] = self.grads.get(id(value))
-            if all(g is None for g in cotangents):
-                continue
+            if told.applied is not None:
+                told.terms = told.applied.pull_back(cotangents)
+                told.locals = [local(told.applied, i) for i in range(len(told.operands))]
+            else:
+                told.terms = by_the_graph(told.node, cotangents, self.device)
             self.backward.append(told)
-            told.terms = told.applied.pull_back(cotangents)
-            told.locals = [local(told.applied, i) for i in range(len(told.operands))]
             for value, term in zip(told.operands, told.terms, strict=True):
                 if value is None or term is None or id(value) in entering:
                     continue
@@ -199,7 +203,7 @@ class Story:
             return
         arrays = [getattr(x, "data", x) if hasattr(x, "node") else x for x in applied.operands]
         with listening() as names:
-            found = apply(op.reference, applied.params, arrays, applied.wanted)
+            found = apply(op, applied.params, arrays, applied.wanted, op.reference)
         if any(result.node is None for result in found.results):
             return
         pairs = [
@@ -245,6 +249,22 @@ def _same(tracer: Tracer, inner: Value, outer: Value) -> None:
         tracer.reads[id(step)] = [outer if value is inner else value for value in reads]
 
 
+def by_the_graph(node: Any, cotangents: dict[int, Any], device: Device) -> list[Any]:
+    """What a node sends back to each operand by what it has kept; nothing if that was freed."""
+    found: list[Any] = [None] * len(node.parents)
+    if type(node.saved) is not tuple and not isinstance(node.saved, Dropped):
+        return found
+    parts = {i: None if g is None else device.from_host(g) for i, g in cotangents.items()}
+    several = isinstance(node.dtype, tuple)
+    g = [parts.get(i) for i in range(len(node.dtype))] if several else parts[0]
+    with unwatched(), no_grad():
+        sent = pull_back(node, g, False)
+    for i, need in enumerate(node.needs):
+        if need and sent and sent[0][0] is node.parents[i]:
+            found[i] = host(dense(sent.pop(0)[1]))
+    return found
+
+
 def host(array: Any) -> Any:
     """An array of any device as NumPy's, a copy."""
     return np.array(device_of(array).to_host(array))
@@ -256,4 +276,3 @@ def flat(array: Any) -> Sequence[Any]:
     return found
 
 
-__all__ = ["COMPUTED", "Story", "Told", "View"]
