@@ -34,7 +34,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """``open_page(page, **settings)``: a path, an address or a page's text, opened by Playwright in a
+    """``open_page(page, **settings)``: a path, an address or a text, opened by Playwright in a
     context with these settings (viewport, color_scheme, locale, reduced_motion, ...); allow= is
     for addresses that may be reached beside the page itself."""
     contexts, wrong = [], []
