@@ -10,6 +10,7 @@ from typing import Any
 
 from ..context.source_line import Point, located
 from ..define.catalogue import _body_source, _source
+from ..define.mathml import mathml
 from ..draw.words import short
 
 AROUND = 3  # lines shown above the first and below the last that made an op
@@ -87,7 +88,10 @@ def about(op: Any) -> dict[str, Any]:
         "forward": source_of_forward(op),
         "vjp": source_of_rules(op),
         "reference": source_of_reference(op),
-        "mathml": None,
+        "mathml": {
+            key: mathml(text, {*op.inputs, *op.setting_names}) if text else ""
+            for key, text in (("formula", op.formula), ("gradient", op.gradient))
+        },
     }
 
 
