@@ -127,7 +127,6 @@ class Step:
         parameters: for a folded module, how many parameter tensors and numbers are inside.
         ops: for a folded module, how many ops are inside.
         tip: more to say on hover.
-        node: of the graph, for an op. places: for each input, which operand of the op it is.
         flags: for a folded module, the flags of the tensors inside: kind -> how many.
     """
 
@@ -143,15 +142,12 @@ class Step:
     parameters: tuple[int, int] = (0, 0)
     ops: int = 1
     tip: str = ""
-    node: Any = None
-    places: list[int] = field(default_factory=list)
     flags: dict[str, int] = field(default_factory=dict)
 
-    def read(self, value: Value, label: str = "", place: int = 0) -> None:
+    def read(self, value: Value, label: str = "") -> None:
         """Add an input."""
         self.inputs.append(value)
         self.labels.append(label)
-        self.places.append(place)
 
     def produce(self, value: Value) -> Value:
         """Add an output."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from .gradients import BOTH, doubt, walks_behind
 from .opened import Inside, rewritten, saved, written
 from .picture import BUFFER, COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 from .walk import is_node, model_paths, reachable
-from .zooms.statistics import Numbers, look
 from .words import called, settings, tip, words_for
+from .zooms.statistics import Numbers, look
 
 SMALL = 16  # tensors of up to this many elements show their numbers, as the engine keeps them
 
@@ -33,7 +34,6 @@ def trace(
     open: Collection[str] | bool = (),
     opener: Opener | None = None,
     measure: Measure | None = None,
-    brought: dict[int, tuple[Any, str]] | None = None,
 ) -> Picture:
     """Walk from tensors to everything they were computed from.
 
@@ -42,9 +42,8 @@ def trace(
         open: names of fused ops to show as their reference, or True for all.
         opener: runs the reference of one node; see :func:`tinytensor.draw.opened.look_inside`.
         measure: where the statistics come from, if they are asked for; called with all nodes.
-        brought: names of large tensors without gradients, by id of array: (array, name).
     """
-    return _Tracer(outputs, open, opener, measure, brought or {}).picture
+    return Tracer(outputs, open, opener, measure=measure).picture
 
 
 @dataclass(frozen=True)
@@ -57,17 +56,27 @@ class _Opened:
     real: bool
 
 
-class _Tracer:
-    """One walk; holds what has been seen."""
+class Tracer:
+    """One walk; holds what has been seen.
+
+    Attributes:
+        picture: what was found.
+        nodes: by id of a step, the graph node that it stands for.
+        reads: by id of a step, its operands, None for one that was left out.
+        tensors: by id of a leaf's value, the tensor.
+    """
 
     def __init__(
         self,
         outputs: Sequence[Any],
-        open: Collection[str] | bool,
-        opener: Opener | None,
-        measure: Measure | None,
-        brought: dict[int, tuple[Any, str]],
+        open: Collection[str] | bool = (),
+        opener: Opener | None = None,
+        known: Sequence[tuple[Any, Value]] = (),
+        names: dict[int, tuple[Any, str]] | None = None,
+        measure: Measure | None = None,
     ) -> None:
+        """``known``: leaves that have a value already. ``names``: of constants, with their array,
+        by its id. ``measure``: as in :func:`trace`."""
         self.open, self.opener = open, opener
         self.steps: list[Step] = []
         self.made: dict[int, Value] = {}  # by id of node
@@ -76,13 +85,14 @@ class _Tracer:
         self.walks: dict[int, frozenset[int]] = {}  # by id of node or leaf, see walks_behind
         self.past: dict[tuple[int, str], Value] = {}  # constants that have changed or gone
         self.several: dict[int, Step | list[Value]] = {}  # by id of a node with several outputs
-        self.names: dict[int, tuple[Any, str]] = {}  # of constants of opened ops, by id of array
+        self.names: dict[int, tuple[Any, str]] = dict(names or {})  # of opened ops' constants
         self.read_again: set[int] = set()  # values that an opened op's own ops read
-        self.brought = dict(brought)
-        self.boxes: dict[int, Value] = {}  # of what was brought, by id of array
         self.given: dict[int, Value] = {}  # what opened ops read from outside, by id of array
         self.kept: list[Any] = []  # tensors of opened ops: their ids must stay taken
         self.group_of: dict[int, Group] = {}  # by id of scope
+        self.nodes: dict[int, Any] = {}
+        self.reads: dict[int, list[Value | None]] = {}
+        self.know(known)
         nodes = reachable(tensor.node for tensor in outputs)
         self.paths = model_paths(nodes)
         self.walks = walks_behind(nodes)
@@ -97,6 +107,12 @@ class _Tracer:
         if tensor.node is not None:
             value.name = value.name or tensor.name or ""
         return value
+
+    def know(self, pairs: Sequence[tuple[Any, Value]]) -> None:
+        """These leaves have values already."""
+        for tensor, value in pairs:
+            self.leaves[id(tensor), False] = value
+            self.given[id(tensor.data)] = value
 
     # ---- nodes -----------------------------------------------------------------------------------
 
@@ -123,14 +139,12 @@ class _Tracer:
                 params=node.params,
                 fused=getattr(node.op, "reference", None) is not None,
                 tip=tip(node.op),
-                node=node,
             )
-            for i, (value, word) in enumerate(
-                zip(read, words_for(node, read, step.fused), strict=True)
-            ):
+            for value, word in zip(read, words_for(node, read, step.fused), strict=True):
                 if value is not None:
-                    step.read(value, word, i)
+                    step.read(value, word)
             self.steps.append(step)
+            self.nodes[id(step)], self.reads[id(step)] = node, read
             if several(node.shape):
                 self.several[id(node)] = step
             else:
@@ -234,21 +248,22 @@ class _Tracer:
     def constant(self, node: Any, i: int) -> Value | None:
         """An operand without a gradient: its numbers if it is small, else its shape alone."""
         kept = (node.consts or {}).get(i)
-        if kept is None and node.in_meta[i] is None:
-            return None
         if kept is None:
+            return None
+        if isinstance(kept, ReferenceType):
             array = None if node.op.variadic else saved(node, node.op.inputs[i])
             if id(array) in self.given:
                 return self.given[id(array)]
-            if id(array) in self.boxes:
-                return self.boxes[id(array)]
-            shape, dtype = node.in_meta[i]
-            _, name = self.names.get(id(array)) or self.brought.get(id(array), (None, ""))
-            value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
-            if self.numbers is not None:
-                value.looked = look(array)
-            if id(array) in self.brought:
-                self.boxes[id(array)] = value
+            _, name = self.names.get(id(array), (None, ""))
+            tensor = kept()
+            if tensor is not None and not rewritten(tensor, node):
+                value = self.leaf(tensor)
+                value.name = value.name or name
+            else:
+                shape, dtype = node.in_meta[i]
+                value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
+                if self.numbers is not None:
+                    value.looked = look(array)
         elif isinstance(kept, Seen):
             value = self.seen(kept)
         else:
@@ -351,10 +366,8 @@ class _Tracer:
         found = self.opener(node, grads)
         if any(tensor.node is None for tensor in found.results):
             return False
-        for tensor, value in zip(found.operands, read, strict=True):
-            if tensor is not None and value is not None:
-                self.leaves[id(tensor), False] = value
-                self.given[id(tensor.data)] = value
+        both = zip(found.operands, read, strict=True)
+        self.know([(tensor, value) for tensor, value in both if tensor is not None and value])
         self.kept.append(found)
         self.names.update(found.names)
         level = -1 if group is None else group.level

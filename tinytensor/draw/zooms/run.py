@@ -32,7 +32,6 @@ class Run:
         outputs: the tensors that came back.
         values, grads: what nodes made, and its gradient, by number of the node. leaf_grads: of
             leaves, arrays, by id.
-        names: of tensors that went in without gradients, by id of array: (array, name).
         walked: whether there was a backward.
         since: nodes with larger numbers are of this run.
     """
@@ -41,7 +40,6 @@ class Run:
     values: dict[int, Looked | None] = field(default_factory=dict)
     grads: dict[int, Looked | None] = field(default_factory=dict)
     leaf_grads: dict[int, Any] = field(default_factory=dict)
-    names: dict[int, tuple[Any, str]] = field(default_factory=dict)
     walked: bool = False
     since: int = 0
 
@@ -80,8 +78,6 @@ def run(what: Callable[..., Any], inputs: tuple[Any, ...]) -> Iterator[Run]:
     result = Run(since=next_seq())
     with generators_kept(modules), buffers_kept(modules), enable_grad():
         given = named_inputs(what, inputs)
-        brought = [x for x in tree.leaves(given) if isinstance(x, Tensor) and not x.tracked]
-        result.names = {id(x._data): (x._data, x.name) for x in brought if x.name}
         with watching(result):
             returned = what(*given)
         result.outputs = outputs_of(what, returned)
