@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
+from typing import Any
 
-from .picture import CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
+from .picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 
 READABLE = 25  # boxes and circles that still make a picture to read; used when no depth is given
 
@@ -34,7 +35,7 @@ def home(value: Value, readers: Iterable[Step]) -> Group | None:
     """The group a value stands in: with its maker, or where all its readers are."""
     if value.step is not None:
         return value.step.group
-    if value.role == INPUT and not value.inner:
+    if value.role in (INPUT, COMPUTED) and not value.inner:
         return None
     chains = [step.group.chain() if step.group is not None else [] for step in readers]
     common = None
@@ -92,6 +93,7 @@ def rewire(picture: Picture, steps: list[Step], replaced: dict[int, Step]) -> Pi
 
     fresh = {id(step): replace(step, inputs=[], labels=[], outputs=[]) for step in steps}
     counted: dict[int, set[int]] = {}
+    noted: set[int] = set()  # groups whose flags have been counted
     for step in picture.steps:
         old = replaced.get(id(step), step)
         new = fresh[id(old)]
@@ -101,7 +103,7 @@ def rewire(picture: Picture, steps: list[Step], replaced: dict[int, Step]) -> Pi
                     new.read(outside(value), "" if new.module else label)
                 continue
             own = {id(replaced.get(id(s), s)) for s in readers[id(value)]} == {id(old)}
-            stays_out = value.role == INPUT and not value.inner
+            stays_out = value.role in (INPUT, COMPUTED) and not value.inner
             if new.module is None or stays_out or not own:
                 if new.module is None or value.role != CONSTANT:
                     new.read(outside(value), "" if new.module else label)
@@ -110,10 +112,23 @@ def rewire(picture: Picture, steps: list[Step], replaced: dict[int, Step]) -> Pi
                 times = copies(home(value, readers[id(value)]), new.module)
                 tensors, size = new.parameters
                 new.parameters = tensors + times, size + times * count(value)
+                add_flags(new.flags, value.flags)
         for value in step.outputs:
             if new.module is None or crosses(value):
                 new.produce(outside(value))
+            else:
+                add_flags(new.flags, value.flags)
+        for group in step.group.chain() if new.module is not None and step.group else ():
+            if group.level >= new.module.level and id(group) not in noted:
+                noted.add(id(group))
+                add_flags(new.flags, group.flags)
     return Picture([fresh[id(step)] for step in steps], [outside(v) for v in picture.outputs])
+
+
+def add_flags(total: dict[str, int], flags: dict[str, Any]) -> None:
+    """Count what is strange: kind -> in words, or how often."""
+    for kind, times in flags.items():
+        total[kind] = total.get(kind, 0) + (times if isinstance(times, int) else 1)
 
 
 def copies(group: Group | None, inside: Group) -> int:
@@ -308,6 +323,11 @@ def merged(picture: Picture, run: list[_Body], together: bool) -> Picture:
     gone = {id(step) for body in run[1:] for step in body.steps}
     first.group.count, first.group.last = len(run), last.group.title
     first.group.together = together
+    drawn = set() if together else {id(value) for value in last.leaving}
+    for body in run:
+        for value in (*(v for step in body.steps for v in step.outputs), *body.own):
+            if id(value) not in drawn:
+                add_flags(first.group.flags, value.flags)
     hidden = [value for step in first.steps for value in step.outputs]
     if together:
         lost = {id(value) for body in run[1:] for value in body.leaving}
@@ -321,8 +341,7 @@ def merged(picture: Picture, run: list[_Body], together: bool) -> Picture:
                 step.inputs = [value if v is old else v for v in step.inputs]
             hidden.remove(old)
     for value in (*hidden, *first.own, *first.unlike(run)):  # their numbers are the first's alone
-        value.data = value.grad = None
-        value.changed, value.grad_note = False, ""
+        value.forget()
     steps = [step for step in picture.steps if id(step) not in gone]
     for step in steps:
         kept = [(v, w) for v, w in zip(step.inputs, step.labels, strict=True) if id(v) not in lost]

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .zooms.statistics import Looked
+    from .zooms.statistics import Looked, Stats
 
 PARAMETER, BUFFER, INPUT = "parameter", "buffer", "input"
 CONSTANT, COMPUTED = "constant", "computed"
+
+SHAPES_ALONE = "shapes alone"  # in the title of an opened op whose operands the graph has not kept
 
 
 @dataclass(eq=False)
@@ -78,6 +80,7 @@ class Value:
             for and are known.
         flags: what is strange about them: kind -> in words.
         boxed: gets a box in any case, to show statistics, or that they are not known.
+        graded: say so too where its gradient is not known: there was a backward.
     """
 
     role: str
@@ -99,12 +102,23 @@ class Value:
     grad_looked: Looked | None = None
     flags: dict[str, str] = field(default_factory=dict)
     boxed: bool = False
+    graded: bool = False
 
     @property
     def shown(self) -> bool:
         """Does it get a box, or is it written on the arrow that carries it?"""
         plain = self.role == COMPUTED and not self.output and not self.name
-        return not plain or self.data is not None or self.boxed
+        return not plain or self.data is not None or self.boxed or bool(self.flags)
+
+    @property
+    def stats(self) -> Stats | None:
+        """Statistics of its numbers, where these were asked for and are known."""
+        return None if self.looked is None else self.looked.stats
+
+    @property
+    def grad_stats(self) -> Stats | None:
+        """Statistics of its gradient, likewise."""
+        return None if self.grad_looked is None else self.grad_looked.stats
 
     def forget(self) -> None:
         """Its numbers are not those of all that it stands for."""
@@ -158,10 +172,11 @@ class Step:
 
 @dataclass(eq=False)
 class Picture:
-    """All steps in the order they ran, and the values asked for."""
+    """All steps in the order they ran, the values asked for, and what is to be said below."""
 
     steps: list[Step]
     outputs: list[Value]
+    notes: list[str] = field(default_factory=list)
 
     def values(self) -> list[Value]:
         """Every value once: leaves where they are first read, results where they are made."""

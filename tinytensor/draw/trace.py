@@ -13,7 +13,18 @@ from ..arrays.device import device_of
 from ..graph.node import Seen
 from .gradients import BOTH, doubt, walks_behind
 from .opened import Inside, rewritten, saved, written
-from .picture import BUFFER, COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
+from .picture import (
+    BUFFER,
+    COMPUTED,
+    CONSTANT,
+    INPUT,
+    PARAMETER,
+    SHAPES_ALONE,
+    Group,
+    Picture,
+    Step,
+    Value,
+)
 from .walk import is_node, model_paths, reachable
 from .words import called, settings, tip, words_for
 from .zooms.statistics import Numbers, look
@@ -26,7 +37,6 @@ Opener = Callable[[Any, Any], Inside]
 # nodes -> where statistics of them are looked up
 Measure = Callable[[list[Any]], Numbers]
 
-SHAPES_ALONE = "shapes alone"  # in the title of an opened op whose operands the graph has not kept
 
 
 def trace(

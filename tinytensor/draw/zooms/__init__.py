@@ -4,6 +4,6 @@
     statistics.py   mean, spread and range of a tensor's numbers, from what is known of them
     flags.py        what these tell: dead units, vanishing and exploding gradients
     inside.py       one module, with what comes in and what goes out
-    derivatives.py  the derivative of each element of an op's result by each of its operands'
+    apply.py        one op on known numbers: its result, what it sends back, its local derivative
     scalars.py      a picture with a box for every number
 """

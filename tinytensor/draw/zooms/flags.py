@@ -24,22 +24,22 @@ def flag(picture: Picture) -> None:
     end = at_the_end(picture)
     for value in picture.values():
         found: dict[str, str] = {}
-        for word, stats in (("data", data), ("grad", grad)):
+        for word, stats in (("data", value.stats), ("grad", value.grad_stats)):
             if stats is not None and stats.bad:
                 said = f"{stats.bad:,} of {stats.size:,} not finite"
                 found[BAD] = f"{found[BAD]}, {word}: {said}" if BAD in found else f"{word}: {said}"
         dead = dead_units(value)
         if dead:
             found[DEAD] = dead
-        if grad is not None and value.needs_grad:
-            found |= strange_gradient(grad, end)
+        if value.grad_stats is not None and value.needs_grad:
+            found |= strange_gradient(value.grad_stats, end)
         value.flags = found
 
 
 def at_the_end(picture: Picture) -> float | None:
     """Size of the gradient where backward began; None where it is not known."""
     results = [value for step in picture.steps for value in step.outputs]
-    known = [grad for value in results if grad is not None]
+    known = [value.grad_stats for value in results if value.grad_stats is not None]
     several = [stats for stats in known if stats.size > 1 and stats.rms > 0]
     one = [stats for stats in known if stats.rms > 0]
     return (several or one)[-1].rms if one else None
@@ -47,7 +47,7 @@ def at_the_end(picture: Picture) -> float | None:
 
 def dead_units(value: Value) -> str:
     """ "3 of 8 units 0 in all 32 rows" for what came out of a rectifier."""
-    stats = data
+    stats = value.stats
     if value.role != COMPUTED or value.step is None or stats is None or stats.still is None:
         return ""
     dead, units, rows = stats.still
