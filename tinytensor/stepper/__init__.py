@@ -86,8 +86,8 @@ def step_through(
 ) -> Steps:
     """Step through how a tensor was computed, and through its backward, op by op.
 
-    ``tt.step_through(loss).save("step.html")`` writes a page that works offline: forward plays op by
-    op, then backward, where each step shows the gradient that arrives, the local derivative, and
+    ``tt.step_through(loss).save("step.html")`` writes a page that works offline: forward plays op
+    by op, then backward, where each step shows the gradient that arrives, the local derivative, and
     their product, which joins the sums of those below. Fused ops open into what they are composed
     of; numbers can be changed. In a notebook the page is shown as the cell's result.
 

@@ -6,6 +6,7 @@ The page's own words for all this are in ``pages/src/graph``; its data are descr
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -73,8 +74,6 @@ class _Encoder:
     @staticmethod
     def length(data: dict[str, Any]) -> int:
         """About how many characters it takes."""
-        import json
-
         return len(json.dumps(data, separators=(",", ":")))
 
     # ---- values ----------------------------------------------------------------------------------
@@ -110,7 +109,8 @@ class _Encoder:
             "params": plain_settings(told.node.params),
             "inputs": [None if v is None else self.number[id(v)] for v in told.operands],
             "names": told.names,
-            "outputs": [self.number[id(value)] for value in told.step.outputs],
+            "outputs": [self.number[id(value)] for _, value in sorted(told.results.items())],
+            "places": sorted(told.results),
             "view": told.view,
             "opens": told.opens,
             "line": self.lines.line(self.point.get(id(told))),
@@ -134,7 +134,7 @@ class _Encoder:
             Box(f"s{self.step[id(told)]}", *step_size(told), frame_of(told.step.group), round=True)
             for told in view.told
         ]
-        makers = {id(v): told for told in view.told for v in told.step.outputs}
+        makers = {id(v): told for told in view.told for v in told.results.values()}
         boxes += [
             Box(f"v{self.number[id(value)]}", *value_size(value), self.frame(value, makers, place))
             for value in values
@@ -148,9 +148,10 @@ class _Encoder:
             for value, label in zip(read, labels, strict=True):
                 number = self.number[id(value)]
                 edges.append(Edge(f"v{number}", step, number, label))
-            for value in told.step.outputs:
+            several = len(told.step.outputs) > 1 or told.step.outputs[0].index is not None
+            for place_of, value in told.results.items():
                 number = self.number[id(value)]
-                label = "" if value.index is None else f"[{value.index}]"
+                label = f"[{place_of}]" if several else ""
                 edges.append(Edge(step, f"v{number}", number, label))
         drawn = [
             Frame(g.title, g.kind, frame_of(g.parent), g.level, g.count) for g in frames
