@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..draw.walk import reachable
 from ..graph.backward import cotangent
 from ..pages.page import page
 from ..tensor.tensor import Tensor
@@ -130,6 +131,4 @@ def step_through(
 
 def size_of(tensor: Tensor) -> int:
     """The number of ops behind a tensor."""
-    from ..draw.walk import reachable
-
     return len(reachable([tensor.node]))
