@@ -28,11 +28,14 @@ BUDGET = 380_000  # characters of JSON; with the page itself it stays under 500 
 COLUMN, ROW, HEADER, MARGIN, PADDING = 56, 18, 18, 14, 10
 
 
-def encode(story: Story, title: str, direction: str | None = None) -> dict[str, Any]:
+def encode(
+    story: Story, title: Any, about: Any = "", direction: str | None = None
+) -> dict[str, Any]:
     """The page's data, with as many numbers as fit into it."""
-    made = _Encoder(story, title, direction)
+    made = _Encoder(story, direction)
     for size in SIZES:
-        data = made.data(size)
+        found = made.data(size)
+        data = {"format": 1, "kind": "steps", "title": title, "about": about, **found}
         if size == SHOWN or made.length(data) <= BUDGET:
             return data
     raise AssertionError("one of the sizes was returned")
@@ -41,8 +44,8 @@ def encode(story: Story, title: str, direction: str | None = None) -> dict[str, 
 class _Encoder:
     """Numbers values and steps, and writes them down."""
 
-    def __init__(self, story: Story, title: str, direction: str | None) -> None:
-        self.story, self.title = story, title
+    def __init__(self, story: Story, direction: str | None) -> None:
+        self.story = story
         self.values: list[Value] = []
         self.number: dict[int, int] = {}  # by id of a value
         for view in story.views:
@@ -57,12 +60,9 @@ class _Encoder:
         self.views = [self.view(view, direction) for view in story.views]
 
     def data(self, size: int) -> dict[str, Any]:
-        """All of it, with tensors of up to ``size`` elements."""
+        """Values, steps and views, with the numbers of tensors of up to ``size`` elements."""
         ops = {told.node.op.name: told.node.op for told in self.story.told}
         return {
-            "format": 1,
-            "kind": "steps",
-            "title": self.title,
             "values": [self.value(value, size) for value in self.values],
             "steps": [self.told(told, size) for told in self.story.told],
             "backward": [self.step[id(told)] for told in self.story.backward],
