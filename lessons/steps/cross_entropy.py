@@ -14,8 +14,8 @@ steps = tt.step_through(
         "en": "Two examples, three classes. The gradient of the logits is (softmax − one-hot) / 2: "
         "what was predicted, less what is true, over the number of examples. Open the op to see "
         "the logarithm and the exponential cancel.",
-        "zh": "两个样本，三个类别。logits 的梯度是 (softmax − one-hot) / 2：预测值减去真实值，再除以"
-        "样本数。打开这个运算，可以看到对数与指数如何相互抵消。",
+        "zh": "两个样本，三个类别。logits 的梯度是 (softmax − one-hot) / 2："
+        "预测值减去真实值，再除以样本数。打开这个运算，可以看到对数与指数如何相互抵消。",
     },
 )
 

@@ -19,7 +19,8 @@ steps = tt.step_through(
     about={
         "en": "Two inputs, two weights and a bias. Which of the five numbers would change the "
         "output most, if it were a little larger? Their gradients tell.",
-        "zh": "两个输入、两个权重和一个偏置。五个数中哪一个稍微变大时，输出变化最大？看它们的梯度。",
+        "zh": "两个输入、两个权重和一个偏置。五个数中哪一个稍微变大时，输出变化最大？"
+        "看它们的梯度。",
     },
 )
 
