@@ -8,9 +8,9 @@ from typing import Any
 from ..tensor.tensor import Tensor
 from .dot import direction_of, to_dot
 from .drawing import LIMIT, Drawing
-from .fold import fold
+from .fold import fold, merge_repeats
 from .opened import check_names, look_inside, warn_unopened
-from .picture import CONSTANT, Group, Picture
+from .picture import CONSTANT, Picture
 from .trace import Tracer
 from .zooms.flags import flag
 from .zooms.inside import find, inside
@@ -163,7 +163,6 @@ class _Choice:
             measure = Numbers
         tracer = Tracer(tensors, self.names, look_inside, measure=measure)
         picture = tracer.picture
-        warn_unopened(self.names, picture)
         group, calls = (None, 1) if self.module is None else find(picture, self.module)
         if self.zoom == SCALARS:
             picture = scalars(tracer, group, NODES if self.limit == LIMIT else self.limit)
@@ -172,10 +171,14 @@ class _Choice:
         notes = self.box(picture, found) if self.zoom == OPS else []
         if group is not None:
             picture = inside(picture, group, calls)
-        picture = self.folded(picture, group)
-        picture.notes += notes
+        whole = self.merged(picture)
+        whole.notes = notes
+        picture = self.folded(whole)
+        picture.notes = notes
+        warn_unopened(self.names, picture)
         direction = direction_of(picture, self.direction)
-        return Drawing(picture, to_dot(picture, direction), self.limit, direction)
+        source = to_dot(picture, direction)
+        return Drawing(picture, source, self.limit, direction, whole)
 
     def box(self, picture: Picture, found: Run | None) -> list[str]:
         """A box for every tensor, with statistics; returns what is to be said below."""
@@ -193,8 +196,8 @@ class _Choice:
             notes.append(NO_BACKWARD if found is None else NO_LOSS)
         return notes
 
-    def folded(self, picture: Picture, group: Group | None) -> Picture:
-        """The picture at its zoom: without the numbers that are not wanted, and folded."""
+    def merged(self, picture: Picture) -> Picture:
+        """The picture without the numbers that are not wanted, equal neighbours as one."""
         if self.zoom == SCALARS:
             return picture
         shown = self.values
@@ -203,9 +206,13 @@ class _Choice:
         if not shown:
             picture.forget_numbers()
         merge = self.zoom != OPS if self.merge is None else self.merge
+        return merge_repeats(picture) if merge else picture
+
+    def folded(self, picture: Picture) -> Picture:
+        """The picture with modules folded to boxes."""
+        if self.zoom == SCALARS:
+            return picture
         depth = self.depth
         if depth is None and self.zoom == OPS:
             depth = 1 + max((g.level for g in picture.groups()), default=0)
-        return fold(picture, depth, merge)
-
-
+        return fold(picture, depth)

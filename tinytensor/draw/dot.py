@@ -339,8 +339,7 @@ def times(group: Group) -> str:
 def title_words(group: Group) -> tuple[str, str, str, str]:
     """A frame's name, kind, number of copies and note."""
     kind = group.kind if group.kind != group.title else ""
-    note = ", ".join(filter(None, (group.note, *flag_words(group.flags))))
-    return name_of(group), kind, times(group) if group.count > 1 else "", note
+    return name_of(group), kind, times(group) if group.count > 1 else "", group.note
 
 
 def frame_attributes(group: Group) -> str:

@@ -22,6 +22,7 @@ class Drawing:
     Attributes:
         source: the DOT text. It needs no Graphviz to exist.
         picture: the steps, values and groups that are shown.
+        whole: the same with every module open. direction: where arrows go, such as "TB".
         limit: with more boxes than this, nothing but the text is made.
     """
 
@@ -31,9 +32,10 @@ class Drawing:
         source: str,
         limit: int | None = LIMIT,
         direction: str = "TB",
+        whole: Picture | None = None,
     ) -> None:
         self.picture, self.source, self.limit = picture, source, limit
-        self.direction = direction
+        self.direction, self.whole = direction, whole or picture
 
     @property
     def patience(self) -> float | None:

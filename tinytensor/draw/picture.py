@@ -34,7 +34,6 @@ class Group:
         last: title of the last of them.
         together: True if they stand side by side, False if they follow one another.
         note: more to say in its title.
-        flags: of the tensors in those of the equal groups that are not drawn: kind -> how many.
     """
 
     title: str
@@ -45,7 +44,6 @@ class Group:
     last: str = ""
     together: bool = False
     note: str = ""
-    flags: dict[str, int] = field(default_factory=dict)
 
     def chain(self) -> list[Group]:
         """The groups around this one and itself, outermost first."""
@@ -121,9 +119,9 @@ class Value:
         return None if self.grad_looked is None else self.grad_looked.stats
 
     def forget(self) -> None:
-        """Its numbers are not those of all that it stands for."""
-        self.data = self.grad = self.looked = self.grad_looked = None
-        self.changed, self.grad_note, self.flags = False, "", {}
+        """Its numbers are not those of all that it stands for; statistics are of all."""
+        self.data = self.grad = None
+        self.changed, self.grad_note = False, ""
 
 
 @dataclass(eq=False)
@@ -142,6 +140,8 @@ class Step:
         ops: for a folded module, how many ops are inside.
         tip: more to say on hover.
         flags: for a folded module, the flags of the tensors inside: kind -> how many.
+        op: what was applied, and where: the place in the user's code, as graph nodes have it.
+        reads: a value per operand of the op, None for one left out.
     """
 
     title: str
@@ -157,6 +157,9 @@ class Step:
     ops: int = 1
     tip: str = ""
     flags: dict[str, int] = field(default_factory=dict)
+    op: Any = None
+    where: Any = None
+    reads: list[Value | None] = field(default_factory=list)
 
     def read(self, value: Value, label: str = "") -> None:
         """Add an input."""

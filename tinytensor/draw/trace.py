@@ -25,7 +25,7 @@ from .picture import (
     Step,
     Value,
 )
-from .walk import is_node, model_paths, reachable
+from .walk import is_node, model_paths, numbers, reachable, several
 from .words import called, settings, tip, words_for
 from .zooms.statistics import Numbers, look
 
@@ -149,6 +149,9 @@ class Tracer:
                 params=node.params,
                 fused=getattr(node.op, "reference", None) is not None,
                 tip=tip(node.op),
+                op=node.op,
+                where=node.where,
+                reads=read,
             )
             for value, word in zip(read, words_for(node, read, step.fused), strict=True):
                 if value is not None:
@@ -410,15 +413,3 @@ class Tracer:
         if inner.grad is None and id(inner) not in self.read_again:
             inner.grad = outer.grad
         return inner
-
-
-def several(shape: Any) -> bool:
-    """Is this the shape of a node with several outputs: a tuple of tuples?"""
-    return len(shape) > 0 and isinstance(shape[0], (tuple, list))
-
-
-def numbers(array: Any) -> object:
-    """An array of any device as nested lists; None stays None."""
-    if array is None or isinstance(array, np.generic):
-        return None if array is None else array.item()
-    return device_of(array).to_host(array).tolist()

@@ -81,6 +81,7 @@ def inside(picture: Picture, group: Group, calls: int = 1) -> Picture:
         new = replace(step, group=frame(step.group), inputs=[], labels=[], outputs=[])
         for value, label in zip(step.inputs, step.labels, strict=True):
             new.read(copy(value), label)
+        new.reads = [None if value is None else copy(value) for value in step.reads]
         for value in step.outputs:
             new.produce(copy(value))
         made.append(new)

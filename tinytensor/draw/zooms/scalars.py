@@ -121,7 +121,7 @@ class _Scalars:
             place = value.index or 0
             outs = self.parts[id(value)].reshape(-1)
             for row, out in enumerate(outs):
-                new = replace(step, inputs=[], labels=[], outputs=[], flags={})
+                new = replace(step, inputs=[], labels=[], outputs=[], flags={}, reads=[])
                 sent = derivatives(applied, place, row)
                 for i, (operand, word) in enumerate(zip(reads, words, strict=True)):
                     if operand is None:
@@ -134,6 +134,7 @@ class _Scalars:
                             continue
                         local = f"∂ {number(slope)}" if node.needs[i] else ""
                         new.read(part, ", ".join(filter(None, (word, local))))
+                new.reads = list(new.inputs)
                 new.produce(out)
                 made.append(new)
         return made

@@ -99,6 +99,28 @@ def look(array: Any) -> Looked | None:
     return Looked(measured(host), host.copy() if host.size <= KEPT else None)
 
 
+def pooled(several: list[Looked | None]) -> Looked | None:
+    """Statistics of several tensors of one shape as if they were one; None if one is not known."""
+    found = [looked.stats for looked in several if looked is not None]
+    known = [stats for stats in found if stats is not None]
+    if not several or len(known) != len(several):
+        return None
+    size = sum(stats.size for stats in known)
+    bad = sum(stats.bad for stats in known)
+    fine = [stats for stats in known if stats.size > stats.bad]
+    if not fine:
+        return Looked(known[0], None)
+    share = [(stats.size - stats.bad) / (size - bad) for stats in fine]
+    mean = sum(p * stats.mean for p, stats in zip(share, fine, strict=True))
+    spread = sum(
+        p * (stats.std**2 + (stats.mean - mean) ** 2) for p, stats in zip(share, fine, strict=True)
+    )
+    square = sum(p * stats.rms**2 for p, stats in zip(share, fine, strict=True))
+    low, high = min(stats.low for stats in fine), max(stats.high for stats in fine)
+    zero = sum(stats.zero * stats.size for stats in known) / size
+    return Looked(Stats(mean, spread**0.5, low, high, square**0.5, zero, bad, size), None)
+
+
 class Numbers:
     """The numbers of a graph that was made before anybody asked for them: what it still has.
 
