@@ -5,12 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import late
 from ..hints.finding import attribute_missing
 from ..hints.other_names import OF_DRAWINGS
+from ..pages.page import page
 from .formats.d2 import to_d2
 from .formats.mermaid import to_mermaid
 from .picture import Picture
 from .render import CURES, TEXTS, TooSlow, render, renderer, save
+
+if TYPE_CHECKING:
+    from ..stepper.modules import graph_data
+else:
+    late.needs(__name__, graph_data="stepper.modules.graph_data")
 
 LIMIT = 1500  # boxes; Graphviz takes minutes beyond, and nobody can read the result
 PATIENCE = 5.0  # seconds that Graphviz may take
@@ -43,8 +50,8 @@ class Drawing:
         return None if self.limit is None else PATIENCE
 
     def save(self, path: str | Path) -> Path:
-        """Write ``.svg``, ``.png``, ``.pdf``, or text as ``.gv``, ``.mmd`` (Mermaid) or ``.d2``;
-        returns the path.
+        """Write ``.svg``, ``.png``, ``.pdf``, a page ``.html``, or text as ``.gv``, ``.mmd``
+        (Mermaid) or ``.d2``; returns the path.
 
         Raises:
             ValueError: another ending, more boxes than ``limit``, or Graphviz took too long.
@@ -56,9 +63,30 @@ class Drawing:
             text = self.d2() if ending == ".d2" else self.mermaid()
             Path(path).write_text(text, encoding="utf-8")
             return Path(path)
+        if ending in (".html", ".htm"):
+            Path(path).write_text(self.html(), encoding="ascii")
+            return Path(path)
         if ending not in TEXTS:
             self._check_size()
         return save(self.source, path, self.patience)
+
+    def html(self) -> str:
+        """A page, one file that asks nobody for anything, in which folded modules open.
+
+        Raises:
+            NoRenderer: there is no Graphviz to lay it out with.
+        """
+        return page("graph", self.title, graph_data(self.whole, self.title))
+
+    @property
+    def title(self) -> str:
+        """What the picture is called: the module's class, or the name of the result."""
+        groups = [group for group in self.whole.groups() if group.parent is None]
+        if groups:
+            return groups[0].title
+        named = [value.name for value in self.whole.outputs if value.name]
+        last = self.whole.steps[-1].title if self.whole.steps else "tensor"
+        return named[0] if named else last
 
     def mermaid(self) -> str:
         """The picture as a Mermaid flowchart: text that GitHub draws in Markdown."""

@@ -38,7 +38,6 @@ Opener = Callable[[Any, Any], Inside]
 Measure = Callable[[list[Any]], Numbers]
 
 
-
 def trace(
     outputs: Sequence[Any],
     open: Collection[str] | bool = (),

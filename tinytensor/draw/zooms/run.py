@@ -24,6 +24,7 @@ from ...tensor.tensor import Tensor, tensor
 from ..walk import reachable
 from .statistics import Looked, Numbers, look
 
+
 @dataclass
 class Run:
     """What a run has shown.
