@@ -10,6 +10,7 @@ import numpy as np
 from .. import late
 from ..arrays.device import BY_TYPE, Device, device_of
 from ..arrays.dtypes import F16, F32, F64, any_half, narrow_to_operands, widen
+from ..context.source_line import caller
 from ..context.thread_state import ThreadState, local
 from ..graph.anomaly import is_watching, note_application
 from ..graph.grad_mode import is_recording
@@ -241,6 +242,7 @@ class Application:
         node.params = settings
         node.seq = next_seq()
         node.scope = state.scope
+        node.where = caller(3)
         node.parents = tuple(parents)
         node.in_meta = tuple(meta)
         plan = self._plan(tuple(tracked))

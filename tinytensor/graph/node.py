@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..context.source_line import Point
     from ..tensor.tensor import Tensor
     from .version import Version
 
@@ -46,7 +47,7 @@ class Node:
         walk: the number of the last walk back that came by; not set before the first.
         scope: the module call that made it. seq: creation order. name: given by the user.
         hooks: functions to call with the gradient of the output, by handle, or None.
-        where: (file, line) of the user's code that made it, under ``detect_anomaly`` only.
+        where: the instruction of the user's code that made it; see ``context/source_line.py``.
         sums: a checksum per kept array, as ``saved``, under ``detect_anomaly`` only.
     """
 
@@ -67,6 +68,7 @@ class Node:
     shape: Any
     dtype: Any
     scope: Any
+    where: Point | None
     seq: int
     version: Version
     apart: bool
