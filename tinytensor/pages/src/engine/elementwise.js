@@ -189,7 +189,7 @@ export const elementary = {
   fmod: elementwise((x, y) => x % y, all, (g, x, y) => -g * Math.trunc(x / y)),
 
   where: elementwise(
-    (c, x, y) => (c ? x : y),
+    (c, x, y) => (c !== 0 ? x : y),
     null,
     (g, c) => (c !== 0 ? g : 0),
     (g, c) => (c === 0 ? g : 0),
@@ -261,7 +261,7 @@ export const elementary = {
   less_equal: truth((x, y) => x <= y),
   greater: truth((x, y) => x > y),
   greater_equal: truth((x, y) => x >= y),
-  logical_and: truth((x, y) => x && y),
+  logical_and: truth((x, y) => x !== 0 && y !== 0),
   logical_or: truth((x, y) => x !== 0 || y !== 0),
   logical_xor: truth((x, y) => (x !== 0) !== (y !== 0)),
   logical_not: truth((x) => x === 0),

@@ -142,6 +142,7 @@ export function lines(f, slope = null, defaultAxis = -1) {
       return out;
     },
     backward(g, [x], out, params) {
+      if (!slope) return [null];
       const dx = zeros(x.shape);
       each(x.shape, params, (group) => {
         slope(pick(g, group), pick(x, group), pick(out, group), params).forEach((value, i) => {
@@ -258,7 +259,7 @@ export const reductions = {
     return xs.map((x) => (product *= x));
   }, cumprodSlope),
   sort: picks(sorted),
-  argsort: lines(sorted, (g) => g),
+  argsort: lines(sorted),
   cummax: picks(running((a, b) => a > b)),
   cummin: picks(running((a, b) => a < b)),
   topk: picks((xs, { k, largest: most = true }) => sorted(xs, { descending: most }).slice(0, k)),

@@ -126,8 +126,9 @@ function rolled([x], { shift, axis = null }) {
   }
   return axis.reduce(
     (map, a, i) => {
-      const n = map.shape[a];
-      return after(map, alongAxis(map.shape, a, range(n).map((j) => (((j - shift[i]) % n) + n) % n)));
+      const own = axisOf(a, map.shape.length);
+      const n = map.shape[own];
+      return after(map, alongAxis(map.shape, own, range(n).map((j) => (((j - shift[i]) % n) + n) % n)));
     },
     { shape: x.shape, at: identity(sizeOf(x.shape)) },
   );
