@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -63,8 +64,10 @@ class Tracer:
         open: Collection[str] | bool = (),
         opener: Opener | None = None,
         known: Sequence[tuple[Any, Value]] = (),
+        names: dict[int, tuple[Any, str]] | None = None,
     ) -> None:
-        """``known``: leaves that have a value already."""
+        """``known``: leaves that have a value already. ``names``: of constants, with their array,
+        by its id."""
         self.open, self.opener = open, opener
         self.steps: list[Step] = []
         self.made: dict[int, Value] = {}  # by id of node
@@ -73,7 +76,7 @@ class Tracer:
         self.walks: dict[int, frozenset[int]] = {}  # by id of node or leaf, see walks_behind
         self.past: dict[tuple[int, str], Value] = {}  # constants that have changed or gone
         self.several: dict[int, Step | list[Value]] = {}  # by id of a node with several outputs
-        self.names: dict[int, tuple[Any, str]] = {}  # of constants of opened ops, by id of array
+        self.names: dict[int, tuple[Any, str]] = dict(names or {})  # of opened ops' constants
         self.read_again: set[int] = set()  # values that an opened op's own ops read
         self.given: dict[int, Value] = {}  # what opened ops read from outside, by id of array
         self.kept: list[Any] = []  # tensors of opened ops: their ids must stay taken
@@ -223,15 +226,20 @@ class Tracer:
     def constant(self, node: Any, i: int) -> Value | None:
         """An operand without a gradient: its numbers if it is small, else its shape alone."""
         kept = (node.consts or {}).get(i)
-        if kept is None and node.in_meta[i] is None:
-            return None
         if kept is None:
+            return None
+        if isinstance(kept, ReferenceType):
             array = None if node.op.variadic else saved(node, node.op.inputs[i])
             if id(array) in self.given:
                 return self.given[id(array)]
-            shape, dtype = node.in_meta[i]
             _, name = self.names.get(id(array), (None, ""))
-            value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
+            tensor = kept()
+            if tensor is not None and not rewritten(tensor, node):
+                value = self.leaf(tensor)
+                value.name = value.name or name
+            else:
+                shape, dtype = node.in_meta[i]
+                value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
         elif isinstance(kept, Seen):
             value = self.seen(kept)
         else:

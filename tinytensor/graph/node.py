@@ -33,8 +33,8 @@ class Node:
         op: the registered op; ``op.name`` names it.
         params: its settings, such as ``{"axis": 1}``.
         parents: per operand the node that made it, the leaf tensor itself, or None (a constant).
-        consts: numbers among the operands, and small constant tensors as :class:`Seen`, by
-            position, or None.
+        consts: the operands without a gradient by position, or None: numbers, small tensors as
+            :class:`Seen`, and weak references to larger ones.
         in_meta: per operand (shape, dtype), or None for a number.
         needs: per operand, whether a gradient is wanted.
         saved: what is kept for backward, by ``op.keys``; None once freed.
@@ -103,6 +103,11 @@ class Seen:
         self.array = tensor.data.copy()
         self.name = tensor.name
         self.tensor = weakref.ref(tensor)
+
+
+def seen(tensor: Tensor) -> Seen | weakref.ref[Tensor]:
+    """What a node remembers of a constant tensor."""
+    return Seen(tensor) if tensor._data.size <= SMALL else weakref.ref(tensor)
 
 
 class Dropped:
