@@ -57,7 +57,8 @@ class Applied:
             grads = grad(
                 [result for result, _ in live],
                 [self.operands[i] for i in asked],
-                [tensor(g.astype(result.dtype), device="cpu") for result, g in live],
+                # an array, for a sum of two numbers is one of NumPy's scalars
+                [tensor(np.asarray(g, result.dtype), device="cpu") for result, g in live],
                 retain_graph=True,
                 allow_unused=True,
             )
