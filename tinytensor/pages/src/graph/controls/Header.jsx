@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { brief, clean } from "../model/numbers.js";
+import { Icon } from "./Icon.jsx";
 import { trail } from "../model/load.js";
 
 export function Header({ data, view, words, act, settings }) {
@@ -23,7 +24,7 @@ export function Header({ data, view, words, act, settings }) {
       )}
       <div class="settings" role="group" aria-label={say("controls")}>
         <button type="button" lang={settings.other} onClick={settings.language}>{say("switch language")}</button>
-        <button type="button" onClick={settings.theme} aria-label={say("theme")} title={say("theme")}><span aria-hidden="true">◐</span></button>
+        <button type="button" onClick={settings.theme} aria-label={say("theme")} title={say("theme")}><Icon name="theme" /></button>
         <button type="button" onClick={settings.help} aria-label={say("help")} title={`${say("help")} (?)`}><span aria-hidden="true">?</span></button>
       </div>
     </header>

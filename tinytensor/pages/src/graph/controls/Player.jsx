@@ -1,13 +1,14 @@
 // The buttons and the slider that move through time.
 
+import { Icon } from "./Icon.jsx";
 import { startOfBackward } from "../model/moments.js";
 
 export const SPEEDS = [0.25, 0.5, 1, 2, 4];
 
 export function Player({ list, index, playing, speed, words, go }) {
   const { say } = words, last = list.length - 1, turn = startOfBackward(list);
-  const button = (key, sign, action, extra = {}) => (
-    <button type="button" aria-label={say(key)} title={say(key)} onClick={action} {...extra}><span aria-hidden="true">{sign}</span></button>
+  const button = (key, action, extra = {}) => (
+    <button type="button" aria-label={say(key)} title={say(key)} onClick={action} {...extra}><Icon name={key} /></button>
   );
   return (
     <section class="player" aria-label={say("player")}>
@@ -17,11 +18,11 @@ export function Player({ list, index, playing, speed, words, go }) {
           onInput={event => go.to(Number(event.currentTarget.value))} />
       </div>
       <div class="buttons">
-        {button("first", "⏮", () => go.to(0), { disabled: index === 0 })}
-        {button("back", "◀", go.back, { disabled: index === 0, class: "big" })}
-        {button(playing ? "pause" : "play", playing ? "⏸" : "▶", go.toggle, { class: "big main" })}
-        {button("next", "▶", go.next, { disabled: index === last, class: "big next" })}
-        {button("last", "⏭", () => go.to(last), { disabled: index === last })}
+        {button("first", () => go.to(0), { disabled: index === 0 })}
+        {button("back", go.back, { disabled: index === 0, class: "big" })}
+        {button(playing ? "pause" : "play", go.toggle, { class: "big main" })}
+        {button("next", go.next, { disabled: index === last, class: "big next" })}
+        {button("last", () => go.to(last), { disabled: index === last })}
         {turn >= 0 && <button type="button" class="turn" onClick={() => go.to(turn)}>{say("to backward")}</button>}
         <label class="speed"><span>{say("speed")}</span>
           <select value={speed} onChange={event => go.speed(Number(event.currentTarget.value))}>

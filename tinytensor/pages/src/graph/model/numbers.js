@@ -11,7 +11,7 @@ export function number(x, digits = 4, dtype = "") {
   const size = Math.abs(x);
   let text;
   if (size === 0) text = "0";
-  else if (size < 10 ** -digits || size >= 10 ** Math.max(6, digits)) {
+  else if (size < 1e-4 || size >= 10 ** Math.max(6, digits)) {
     text = size.toExponential(digits - 1).replace(/\.?0*e/, "e").replace("e+", "e");
   } else if (size >= 10 ** (digits - 1)) text = String(Math.round(size));
   else text = String(Number(size.toPrecision(digits)));

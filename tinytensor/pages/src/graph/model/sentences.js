@@ -1,24 +1,25 @@
 // One sentence for each moment: what is read on the page is what a screen reader says.
 
 import { bracketed, number } from "./numbers.js";
-import { isScalar, nameOf, titleOf } from "./names.js";
+import { isScalar, nameOf, resultOf, titleOf } from "./names.js";
 import { isBackward, termOf } from "./moments.js";
 import { ruleOf } from "./rules.js";
 
-export function sentence(data, list, index, words) {
+export function sentence(data, list, index, words, said = false) {
   const moment = list[index], { say } = words;
   const name = id => nameOf(data, id, words);
   const step = moment.step === undefined ? null : data.steps[moment.step];
   const out = step?.outputs[0], op = step && titleOf(step, words.language);
+  const made = step && resultOf(data, step, words);
   const scalar = step && step.outputs.length === 1 && isScalar(data.values[out]);
   if (moment.phase === "start") return say("start").replace(/[.\u3002]$/, "");
   if (moment.phase === "forward") {
     const { data: found, dtype, shape } = data.values[out];
     if (!found || step.outputs.length > 1) {
-      return say("forward module", { op, out: step.outputs.map(name).join(", ") });
+      return say("forward module", { op, out: made });
     }
-    return scalar ? say("forward scalar", { op, out: name(out), number: number(found[0], 4, dtype) })
-      : say("forward shape", { op, out: name(out), count: shape.join(" × ") });
+    return scalar ? say("forward scalar", { op, out: made, number: number(found[0], 4, dtype) })
+      : say("forward shape", { op, out: made, count: shape.join(" × ") });
   }
   if (moment.phase === "seed") {
     const inner = moment.inner, one = isScalar(data.values[moment.value]);
@@ -28,8 +29,8 @@ export function sentence(data, list, index, words) {
   }
   if (moment.phase === "arrive") {
     const grad = moment.gradient;
-    return scalar && grad ? say("arrive scalar", { op, out: name(out), number: number(grad[0]) })
-      : say("arrive", { op, out: name(out) });
+    return scalar && grad ? say("arrive scalar", { op, out: made, number: number(grad[0]) })
+      : say("arrive", { op, out: made });
   }
   const operand = name(moment.value);
   const local = step.local[moment.operand]?.data;
@@ -37,7 +38,7 @@ export function sentence(data, list, index, words) {
   if (moment.phase === "local") {
     const rule = ruleOf(data.ops[step.op]?.gradient, step.names[moment.operand]);
     return small ? say("local scalar", { out: name(out), operand, number: number(local[0]) })
-      : say("local", { out: name(out), operand, rule: rule || "?" });
+      : say(said ? "local said" : "local", { out: name(out), operand, rule: rule || "?" });
   }
   const term = step.terms[moment.operand];
   let text = small && term && moment.gradient
@@ -66,6 +67,6 @@ export function announced(data, list, index, words) {
   const phase = list[index].phase === "start" ? "start" : isBackward(list[index]) ? "backward" : "forward";
   return say("moment", {
     at: index, all: list.length - 1, phase: say(`phase ${phase}`).toLowerCase(),
-    sentence: sentence(data, list, index, words),
+    sentence: sentence(data, list, index, words, true).replace(/[.?\u3002]$/, ""),
   });
 }

@@ -145,7 +145,7 @@ function Term({ data, list, index, moment, step, words, act, marks, state }) {
               </>
             )}
             <span class="sign">{local?.kind === "diagonal" ? "=" : "→"}</span>
-            <Matrix kind="grad made" caption={<>{say("term title")} {letter(data, operand.id, words)}</>} name={name} numbers={term} shape={operand.shape}
+            <Matrix kind="grad made" caption={say("term title", { operand: name })} name={name} numbers={term} shape={operand.shape}
               at={{ value: operand.id, of: "term", step: step.id, operand: moment.operand }} {...{ words, act, marks }} />
           </div>
           {local?.kind === "diagonal" && g && g.length !== term.length && <p class="soft">{say("summed", { operand: name })}</p>}

@@ -10,14 +10,14 @@ const LARGEST = 64;
 export function WhatIf({ data, edited, words, act, marks, trouble, compare }) {
   const { say } = words, [found, setFound] = useState(null);
   const leaves = data.views[0].values.filter(id => act.editable(id) && count(data.values[id].shape) <= LARGEST);
-  if (!leaves.length) return null;
+  if (!leaves.length && !trouble) return null;
   const name = id => nameOf(data, id, words);
   const shown = found && found.of === data ? found.rows : null;  // of other numbers: gone
   return (
     <section class="whatif">
       <h2>{say("inputs")}</h2>
-      <p class="soft">{say("inputs text")}</p>
-      {trouble && <p class="trouble" role="alert">{trouble}</p>}
+      {!trouble && <p class="soft">{say("inputs text")}</p>}
+      {trouble && <p class="trouble" >{trouble}</p>}
       <div class="leaves">
         {leaves.map(id => {
           const value = data.values[id];
@@ -27,7 +27,7 @@ export function WhatIf({ data, edited, words, act, marks, trouble, compare }) {
       </div>
       <p class="row">
         {edited && <button type="button" onClick={act.reset}>{say("reset")}</button>}
-        {data.backward.length > 0 && (
+        {data.backward.length > 0 && !trouble && (
           <button type="button" onClick={() => setFound({ of: data, rows: compare() })}>{say("compare")}</button>
         )}
       </p>
@@ -42,7 +42,7 @@ export function WhatIf({ data, edited, words, act, marks, trouble, compare }) {
                 {shown.map(({ id, index, ours, finite }) => (
                   <tr key={`${id}.${index}`}>
                     <th scope="row"><bdi>{name(id)}</bdi>{position(data.values[id].shape, index)}</th>
-                    <td class="grad">{number(ours, 7)}</td><td>{number(finite, 7)}</td><td>{number(Math.abs(ours - finite), 2)}</td>
+                    <td class="grad">{number(ours, 6)}</td><td>{number(finite, 6)}</td><td>{number(Math.abs(ours - finite), 2)}</td>
                   </tr>
                 ))}
               </tbody>

@@ -15,13 +15,20 @@ export function Arrow({ edge, lit, dashed }) {
   );
 }
 
+// beside the middle of the arrow: above both ends of one that runs across, right of one that runs down
+function beside(edge, nodes, wide) {
+  const [x, y] = pointAt(edge.path, 0.5), a = nodes[edge.from], b = nodes[edge.to];
+  if (!a || !b || Math.abs(a[1] - b[1]) > Math.abs(a[0] - b[0])) return [x + wide / 2 + 8, y];
+  return [x, Math.min(y - 20, Math.max(a[1] - a[3] / 2, b[1] - b[3] / 2) - 18)];
+}
+
 // the numbers on an arrow: a local derivative, or the product that flows back
-export function Chip({ edge, text, kind }) {
-  const [x, y] = pointAt(edge.path, 0.5), wide = 12 + 7.6 * text.length;
+export function Chip({ edge, nodes, text, kind }) {
+  const wide = 14 + 8.6 * text.length, [x, y] = beside(edge, nodes, wide);
   return (
-    <g class={`chip ${kind}`} transform={`translate(${x},${y - 14})`}>
-      <rect x={-wide / 2} y={-12} width={wide} height={22} rx={11} />
-      <text y={4}>{text}</text>
+    <g class={`chip ${kind}`} transform={`translate(${x},${y})`}>
+      <rect x={-wide / 2} y={-13} width={wide} height={26} rx={13} />
+      <text y={5}>{text}</text>
     </g>
   );
 }

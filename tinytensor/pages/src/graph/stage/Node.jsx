@@ -8,12 +8,17 @@ import { NumberInput } from "../panel/NumberInput.jsx";
 const LARGEST = 16;
 export const isTable = value => value.data !== null && count(value.shape) <= LARGEST;
 
-// numbers in as many digits as there is room for
+const WIDE = 0.6;  // of a digit, in its size
+
+// numbers in as many digits, and as large, as there is room for
 function fitted(list, width, size, dtype) {
-  for (const digits of [4, 3, 2]) {
-    const texts = list.map(x => number(x, digits, dtype));
-    if (Math.max(...texts.map(text => text.length)) * size * 0.6 <= width || digits === 2) return texts;
+  let texts;
+  for (const [digits, small] of [[4, size], [4, 12], [3, 12], [3, 11], [2, 11]]) {
+    texts = list.map(x => number(x, digits, dtype));
+    const own = Math.min(size, small);
+    if (Math.max(...texts.map(text => text.length)) * own * WIDE <= width) return [texts, own];
   }
+  return [texts, Math.min(size, 11)];
 }
 
 export function ValueBox({ value, box, words, data, shown, sum, marks, lit, selected, play, tab, act }) {
@@ -34,14 +39,14 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
 
   function numbers(list, of, top) {
     const wide = (width - 14) / Math.max(1, lines[0].length) - 4;
-    const texts = list && fitted(list, wide, size, of === "data" ? value.dtype : "");
+    const [texts, own] = list ? fitted(list, wide, size, of === "data" ? value.dtype : "") : [null, size];
     return lines.map((line_, r) => line_.map((i, c) => {
       const text = texts ? texts[i] : "\u00b7";
       const at = { value: value.id, of, index: i };
       const may = of === "data" && act.editable(value.id);
-      const fit = text.length * size * 0.6 > wide + 4 ? { textLength: wide + 4, lengthAdjust: "spacingAndGlyphs" } : {};
+      const fit = text.length * own * WIDE > wide + 4 ? { textLength: wide + 4, lengthAdjust: "spacingAndGlyphs" } : {};
       return (
-        <text key={`${of}${i}`} x={column(c)} y={top + (r + 0.5) * line} font-size={size} {...fit}
+        <text key={`${of}${i}`} x={column(c)} y={top + (r + 0.5) * line} font-size={own} {...fit}
           class={`number ${of} ${may ? "editable" : ""} ${marks(at)}`}
           onPointerEnter={() => texts && act.point(at)} onPointerLeave={() => act.point(null)}
           onClick={may ? event => { event.stopPropagation(); act.moved() || setEditing(i); } : undefined}>

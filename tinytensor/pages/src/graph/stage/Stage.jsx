@@ -1,9 +1,10 @@
 // The graph: where things stand comes from Graphviz, what they show from the moment.
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { brief, number } from "../model/numbers.js";
 import { isScalar } from "../model/names.js";
 import { isBackward } from "../model/moments.js";
+import { Icon } from "../controls/Icon.jsx";
 import { Arrow, Chip, Flow } from "./Arrow.jsx";
 import { StepNode, ValueBox } from "./Node.jsx";
 import { useZoom } from "./zoom.js";
@@ -17,6 +18,15 @@ export function Stage({ data, view, moment, index, state, words, selected, marks
   const nodes = useMemo(() => inOrder(data, view), [data, view]);
   const [focus, setFocus] = useState(null);
   const stop = nodes.includes(focus) ? focus : active.find(one => nodes.includes(one)) || nodes[0];
+  const before = useRef(view);
+  useEffect(() => {  // an opened view: the focus goes along, if it was in the graph
+    if (before.current === view) return;
+    before.current = view;
+    const at = document.activeElement;
+    if (!at || at === document.body || frame.current.contains(at)) {
+      frame.current.querySelector(`[data-node="${stop}"]`)?.focus({ preventScroll: true, focusVisible: false });
+    }
+  }, [view]);
   const lit = litArrows(data, layout, moment);
   const play = data.kind === "steps";
   const direction = moment && (isBackward(moment) ? "backward" : "forward");
@@ -68,9 +78,9 @@ export function Stage({ data, view, moment, index, state, words, selected, marks
         </g>
       </svg>
       <div class="zoom">
-        <button type="button" onClick={() => scaleBy(1.25)} aria-label={say("zoom in")} title={say("zoom in")}>+</button>
-        <button type="button" onClick={() => scaleBy(0.8)} aria-label={say("zoom out")} title={say("zoom out")}>{"\u2212"}</button>
-        <button type="button" onClick={() => fit()} aria-label={say("fit")} title={say("fit")}>{"\u26f6"}</button>
+        <button type="button" onClick={() => scaleBy(1.25)} aria-label={say("zoom in")} title={say("zoom in")}><Icon name="in" /></button>
+        <button type="button" onClick={() => scaleBy(0.8)} aria-label={say("zoom out")} title={say("zoom out")}><Icon name="out" /></button>
+        <button type="button" onClick={() => fit()} aria-label={say("fit")} title={say("fit")}><Icon name="fit" /></button>
       </div>
     </section>
   );
@@ -139,11 +149,11 @@ function chips(data, layout, moment, lit) {
   const step = data.steps[moment.step], edge = layout.edges[[...lit][0]];
   const scalar = step.outputs.length === 1 && isScalar(data.values[step.outputs[0]]);
   if (moment.phase === "arrive") {
-    return scalar && moment.gradient && <Chip edge={edge} kind="grad" text={number(moment.gradient[0])} />;
+    return scalar && moment.gradient && <Chip edge={edge} nodes={layout.nodes} kind="grad" text={number(moment.gradient[0])} />;
   }
   if (!scalar || !isScalar(data.values[moment.value])) return null;
   const found = moment.phase === "local" ? step.local[moment.operand]?.data : step.terms[moment.operand];
   if (!found) return null;
-  return <Chip edge={edge} kind={moment.phase === "local" ? "local" : "grad"}
+  return <Chip edge={edge} nodes={layout.nodes} kind={moment.phase === "local" ? "local" : "grad"}
     text={(moment.phase === "local" ? "× " : "") + number(found[0])} />;
 }
