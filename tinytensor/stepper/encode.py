@@ -110,7 +110,7 @@ class _Encoder:
             "inputs": [None if v is None else self.number[id(v)] for v in told.operands],
             "names": told.names,
             "outputs": [self.number[id(value)] for _, value in sorted(told.results.items())],
-            "places": sorted(told.results),
+            "results": sorted(told.results),
             "view": told.view,
             "opens": told.opens,
             "line": self.lines.line(self.point.get(id(told))),
