@@ -80,7 +80,8 @@ def draw(
         open: a fused op ("softmax"), several, or True for all: draw the reference inside it.
         merge: draw equal modules that follow each other, or stand side by side, as one with a
             count. None does so except where statistics are shown, which differ.
-        direction: "LR" or "TB"; None runs expressions from left to right, models downwards.
+        direction: "LR" or "TB"; None runs expressions and scalars from left to right, models
+            downwards.
         limit: the number of boxes above which no picture is made (the text always is); for
             "scalars" 200 unless given. None also lets Graphviz take more than 5 s.
         values: show numbers in boxes; None shows those of expressions, not those of models.
@@ -176,7 +177,8 @@ class _Choice:
         picture = self.folded(whole)
         picture.notes = notes
         warn_unopened(self.names, picture)
-        direction = direction_of(picture, self.direction)
+        wanted = "LR" if self.zoom == SCALARS and self.direction is None else self.direction
+        direction = direction_of(picture, wanted)
         source = to_dot(picture, direction)
         return Drawing(picture, source, self.limit, direction, whole)
 

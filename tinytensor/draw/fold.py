@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
-from .zooms.statistics import pooled
 from .picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
+from .zooms.statistics import pooled
 
 READABLE = 25  # boxes and circles that still make a picture to read; used when no depth is given
 

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import ReferenceType
 
-import numpy as np
-
-from ..arrays.device import device_of
 from ..graph.node import Seen
 from .gradients import BOTH, doubt, walks_behind
 from .opened import Inside, rewritten, saved, written

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .picture import COMPUTED, CONSTANT, Value
 
 if TYPE_CHECKING:
-    from .zooms.statistics import Looked
+    from .zooms.statistics import Looked, Stats
 
 # ops of several operands whose order does not matter
 ANY_ORDER = {"add", "mul", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "isclose"}
@@ -109,8 +109,16 @@ def spread(looked: Looked) -> str:
         return "no numbers"
     if stats.bad == stats.size:
         return "no finite number"
-    mean, std, low, high = (f"{x:.3g}" for x in (stats.mean, stats.std, stats.low, stats.high))
+    alike = "all finite ones " if stats.bad else "all "
+    if stats.low == stats.high:
+        return f"{alike}{stats.low:.3g}"
+    mean, std, low, high = (f"{x:.3g}" for x in (settled(stats), stats.std, stats.low, stats.high))
     return f"{mean} ± {std}, {low} … {high}"
+
+
+def settled(stats: Stats) -> float:
+    """The mean; 0 where it is less than a thousandth of the spread, and says nothing."""
+    return 0.0 if abs(stats.mean) < stats.std / 1000 else stats.mean
 
 
 def place(i: int) -> str:

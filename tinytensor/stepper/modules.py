@@ -12,7 +12,7 @@ from ..draw.dot import SYMBOLS, inside_words, name_of
 from ..draw.fold import copies, count
 from ..draw.layout import Box, Edge, Frame, layout
 from ..draw.picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
-from ..draw.words import flag_words
+from ..draw.words import flag_words, settled
 from ..draw.zooms.inside import path_of
 from ..draw.zooms.statistics import Stats
 from .encode import numbers, value_size
@@ -217,7 +217,7 @@ class _Modules:
             "view": shown.view,
             "opens": shown.opens,
             "outputs": [self.number[id(value)] for value in shown.outputs],
-            "places": [value.index or 0 for value in shown.outputs],
+            "results": [value.index or 0 for value in shown.outputs],
         }
         if module is not None:
             words = Step(module.title, module=module, ops=shown.ops, parameters=shown.parameters)
@@ -339,7 +339,7 @@ def box_size(value: Value) -> tuple[float, float]:
         return width, height
     lines = 1 + (value.stats is not None) + (value.grad_stats is not None) + bool(value.flags)
     words = max((len(kind) for kind in (", ".join(value.flags),)), default=0)
-    return max(width, 118 if lines > 1 else width, 24 + 7 * words), 24 + 16 * lines
+    return max(width, 146 if lines > 1 else width, 24 + 7 * words), 24 + 16 * lines
 
 
 def _flat(data: Any) -> list[Any] | None:
@@ -349,6 +349,6 @@ def _flat(data: Any) -> list[Any] | None:
 def _stats(stats: Stats | None) -> dict[str, Any] | None:
     if stats is None or stats.size <= 1:
         return None
-    words = {"mean": stats.mean, "std": stats.std, "min": stats.low, "max": stats.high}
+    words = {"mean": settled(stats), "std": stats.std, "min": stats.low, "max": stats.high}
     rounded = {key: float(f"{number:.5g}") for key, number in words.items()}
     return rounded | {"zero": float(f"{stats.zero:.4g}"), "bad": stats.bad}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ..dot import COLOURS, FLAGGED
+from ..dot import COLOURS, FLAGGED, FRAMES, SYMBOLS
 from ..picture import CONSTANT, Group, Picture, Step, Value
 from .outline import Outline, kind_of, label_of, lines_of, title_of
 
 DIRECTIONS = {"TB": "down", "LR": "right", "BT": "up", "RL": "left"}
+FRAME = f'style.fill: "{FRAMES[0]}"; style.stroke: "#b8c2cc"; style.font-color: "#1f2933"'
 
 
 def to_d2(picture: Picture, direction: str) -> str:
@@ -23,7 +24,7 @@ def to_d2(picture: Picture, direction: str) -> str:
             lines.append(f"{indent}{name}: {quote(text)} {{ {looks(thing)} }}")
         for inner in outline.frames.get(group, []):
             name = outline.ids[id(inner)]
-            lines.append(f"{indent}{name}: {quote(title_of(inner))} {{")
+            lines.append(f"{indent}{name}: {quote(title_of(inner))} {{ {FRAME}")
             write(inner, f"{around}{name}.", indent + "  ")
             lines.append(f"{indent}}}")
 
@@ -34,6 +35,8 @@ def to_d2(picture: Picture, direction: str) -> str:
         if not value.needs_grad:
             more = f"{more or ': ' + quote('')} {{ style.stroke-dash: 4 }}"
         lines.append(f"{paths[id(start)]} -> {paths[id(end)]}{more}")
+    if picture.notes:
+        lines.append(f"notes: {quote(chr(10).join(picture.notes))} {{ shape: text }}")
     return "\n".join([*lines, ""])
 
 
@@ -46,6 +49,8 @@ def looks(thing: Step | Value) -> str:
     form = "oval" if kind == "op" else "rectangle"
     parts = [f"shape: {form}", f'style.fill: "{fill}"', f'style.stroke: "{border}"']
     parts.append('style.font-color: "#1f2933"')
+    if isinstance(thing, Step) and thing.module is None and lines_of(thing)[0] in SYMBOLS.values():
+        parts[0] = "shape: circle"
     if kind == "module":
         parts.append("style.border-radius: 8")
     if isinstance(thing, Step) and (thing.fused or (thing.module and thing.module.count > 1)):

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from ..dot import COLOURS, FLAGGED
+from ..dot import COLOURS, FLAGGED, FRAMES
 from ..picture import CONSTANT, Group, Picture, Step, Value
 from .outline import Outline, kind_of, label_of, lines_of, title_of
 
 #: the brackets of each kind of node
 SHAPES = {"op": '(["', "module": '("', CONSTANT: '>"'}
 CLOSING = {'(["': '"])', '("': '")', '>"': '"]', '["': '"]', '[["': '"]]', '(("': '"))'}
+LOOKS = {
+    **COLOURS,
+    CONSTANT: ("#ffffff", "#ffffff"),
+    "flagged": FLAGGED,
+    "frame": (FRAMES[0], "#b8c2cc"),
+    "notes": ("#ffffff", "#ffffff"),
+}
 
 
 def to_mermaid(picture: Picture, direction: str) -> str:
@@ -28,6 +35,7 @@ def to_mermaid(picture: Picture, direction: str) -> str:
             lines.append(f'{indent}subgraph {outline.ids[id(inner)]}["{escape(title_of(inner))}"]')
             write(inner, indent + "  ")
             lines.append(f"{indent}end")
+            classes.setdefault("frame", []).append(outline.ids[id(inner)])
 
     write(None, "  ")
     for start, end, value, label in picture.arrows():
@@ -35,8 +43,11 @@ def to_mermaid(picture: Picture, direction: str) -> str:
         text = escape(label_of(value, label))
         text = f'|"{text}"|' if text else ""
         lines.append(f"  {outline.ids[id(start)]} {arrow}{text} {outline.ids[id(end)]}")
+    if picture.notes:
+        lines.append(f'  notes["{"<br/>".join(escape(line) for line in picture.notes)}"]')
+        classes["notes"] = ["notes"]
     for kind, names in classes.items():
-        fill, border = FLAGGED if kind == "flagged" else COLOURS.get(kind, ("#ffffff", "#ffffff"))
+        fill, border = LOOKS[kind]
         lines.append(f"  classDef {kind} fill:{fill},stroke:{border},color:#1f2933")
         lines.append(f"  class {','.join(names)} {kind}")
     return "\n".join([*lines, ""])

@@ -191,7 +191,8 @@ def named_inputs(what: Any, inputs: tuple[Any, ...]) -> list[Any]:
     wanted = not is_module or not any(p.requires_grad for p in what.parameters())
 
     def fresh(leaf: Any, name: str) -> Any:
-        if not is_module and (isinstance(leaf, float) or type(leaf) in BY_TYPE):
+        array = type(leaf) in BY_TYPE and (not is_module or leaf.dtype.kind == "f")
+        if array or (isinstance(leaf, (float, np.floating)) and not is_module):
             leaf = tensor(leaf)
         if not isinstance(leaf, Tensor) or type(leaf).__name__ == "Parameter":
             return leaf

@@ -110,7 +110,14 @@ class _Scalars:
         """A step for each element of an op's results."""
         node, reads = self.tracer.nodes[id(step)], self.tracer.reads[id(step)]
         arrays = [None if value is None else self.operand(value) for value in reads]
-        applied = apply(node.op, node.params, arrays, node.needs)
+        op = node.op
+        asked = [  # where no gradient flows there is a derivative nevertheless
+            getattr(array, "dtype", None) is not None
+            and array.dtype.kind == "f"
+            and (op.joint is not None or op.vjps[i] is not None)
+            for i, array in enumerate(arrays)
+        ]
+        applied = apply(op, node.params, arrays, asked)
         words = words_for(node, reads, step.fused)
         touches = [
             None if value is None or value.role == CONSTANT else dependence(applied, arrays, i)
@@ -132,7 +139,7 @@ class _Scalars:
                         slope = 0.0 if slopes is None else float(slopes[column])
                         if touched is not None and not touched[place][row, column] and not slope:
                             continue
-                        local = f"∂ {number(slope)}" if node.needs[i] else ""
+                        local = f"∂ {number(slope)}" if asked[i] else ""
                         new.read(part, ", ".join(filter(None, (word, local))))
                 new.reads = list(new.inputs)
                 new.produce(out)

@@ -23,8 +23,8 @@ class Stats:
             there are none.
         rms: root of the mean square, of the finite numbers.
         zero: share of exact zeros. bad: how many are NaN or infinite. size: how many there are.
-        still: (units that are 0 in every row, units, rows); None where there are less than two
-            rows. Units are on the last axis, of four axes on axis 1.
+        still: (units that are 0 in every row, units, rows); None where there are fewer than
+            ROWS rows. Units are on the last axis, of four axes on axis 1.
     """
 
     mean: float
@@ -68,7 +68,7 @@ def still_units(x: np.ndarray) -> tuple[int, int, int] | None:
     axis = 1 if x.ndim == 4 else x.ndim - 1
     units = x.shape[axis]
     rows = x.size // units
-    if rows < 2:
+    if rows < ROWS:
         return None
     others = tuple(i for i in range(x.ndim) if i != axis)
     return int((x == 0).all(axis=others).sum()), units, rows
@@ -79,6 +79,9 @@ def on_host(array: Any) -> np.ndarray:
     array = dense(array)
     return np.asarray(array if isinstance(array, np.generic) else device_of(array).to_host(array))
 
+
+#: in so many rows a unit that is on half the time is 0 by chance once in 65,536 times
+ROWS = 16
 
 KEPT = 256  # arrays of up to this many elements are kept whole, of others their statistics
 
