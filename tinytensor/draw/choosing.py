@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -157,6 +158,17 @@ class _Choice:
         self.direction, self.limit, self.values = direction, limit, values
 
     def drawing(self, tensors: list[Tensor], found: Run | None) -> Drawing:
+        """The drawing. Many small objects are made and few go: to look for rubbish among them
+        would take half of the time."""
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return self.draw(tensors, found)
+        finally:
+            if collecting:
+                gc.enable()
+
+    def draw(self, tensors: list[Tensor], found: Run | None) -> Drawing:
         measure: Callable[[list[Any]], Numbers] | None = None
         if found is not None:
             measure = lambda nodes: NumbersOfRun(nodes, found)  # noqa: E731

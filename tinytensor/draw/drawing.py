@@ -75,8 +75,10 @@ class Drawing:
 
         Raises:
             NoRenderer: there is no Graphviz to lay it out with.
+            ValueError: its first view is too large, or Graphviz took too long.
         """
-        return page("graph", self.title, graph_data(self.whole, self.title))
+        data = graph_data(self.whole, self.title, self.direction, self.patience)
+        return page("graph", self.title, data)
 
     @property
     def title(self) -> str:

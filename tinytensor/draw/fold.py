@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
+from copy import copy
 
 from .picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 from .zooms.statistics import pooled
@@ -22,10 +22,21 @@ def fold(picture: Picture, depth: int | None) -> Picture:
         return collapse(picture, depth)
     deepest = max((group.level for group in picture.groups()), default=-1) + 1
     for candidate in range(deepest, 1, -1):
+        if steps_at(picture, candidate) > READABLE:  # without looking at values, which takes longer
+            continue
         folded = collapse(picture, candidate)
         if folded.boxes() <= READABLE:
             return folded
     return collapse(picture, min(1, deepest))
+
+
+def steps_at(picture: Picture, depth: int) -> int:
+    """How many steps there are when modules are folded at this depth."""
+    seen: set[int] = set()
+    for step in picture.steps:
+        chain = step.group.chain() if step.group is not None else []
+        seen.add(id(next((group for group in chain if group.level >= depth), step)))
+    return len(seen)
 
 
 def home(value: Value, readers: Iterable[Step]) -> Group | None:
@@ -78,7 +89,7 @@ def rewire(picture: Picture, steps: list[Step], replaced: dict[int, Step]) -> Pi
     def outside(value: Value) -> Value:
         """The value as it is drawn next to a box: a copy, for the traced picture stays as it is."""
         if id(value) not in drawn:
-            drawn[id(value)] = replace(value)
+            drawn[id(value)] = copy(value)
         return drawn[id(value)]
 
     def crosses(value: Value) -> bool:
@@ -88,7 +99,10 @@ def rewire(picture: Picture, steps: list[Step], replaced: dict[int, Step]) -> Pi
             replaced.get(id(step), step) is not box for step in readers.get(id(value), [])
         )
 
-    fresh = {id(step): replace(step, inputs=[], labels=[], outputs=[]) for step in steps}
+    fresh: dict[int, Step] = {}
+    for step in steps:
+        new = fresh[id(step)] = copy(step)
+        new.inputs, new.labels, new.outputs, new.flags = [], [], [], {}
     counted: dict[int, set[int]] = {}
     for step in picture.steps:
         old = replaced.get(id(step), step)

@@ -49,13 +49,18 @@ class Frame:
 
 
 def layout(
-    boxes: Sequence[Box], edges: Sequence[Edge], frames: Sequence[Frame] = (), direction: str = "LR"
+    boxes: Sequence[Box],
+    edges: Sequence[Edge],
+    frames: Sequence[Frame] = (),
+    direction: str = "LR",
+    seconds: float | None = None,
 ) -> dict[str, Any]:
     """Positions in pixels, y downwards.
 
     Args:
         frames: a frame stands behind the one that it is in.
         direction: "LR" or "TB".
+        seconds: how long it may take.
 
     Returns:
         ``width``, ``height``; ``nodes``: by key [x, y, width, height] of its centre; ``edges`` in
@@ -65,9 +70,10 @@ def layout(
 
     Raises:
         NoRenderer: there is no Graphviz.
+        TooSlow: it took longer than ``seconds``.
     """
     source = _dot(boxes, edges, frames, direction)
-    found = json.loads(render(source, "json0"))
+    found = json.loads(render(source, "json0", seconds))
     left, bottom, right, top = _numbers(found.get("bb") or "0,0,0,0")
 
     def place(x: float, y: float) -> list[float]:

@@ -80,7 +80,7 @@ def warn_unopened(names: Collection[str] | bool, picture: Picture) -> None:
         advice = f"; it has {', '.join(could)}" if could else ""
         advice += "; more modules are opened by a larger depth" if inside else ""
         warnings.warn(
-            f"open: this picture has no {' or '.join(missing)} to be opened{advice}", stacklevel=5
+            f"open: this picture has no {' or '.join(missing)} to be opened{advice}", stacklevel=6
         )
 
 

@@ -22,7 +22,7 @@ from .picture import (
     Step,
     Value,
 )
-from .walk import is_node, model_paths, numbers, reachable, several
+from .walk import dtype_name, is_node, model_paths, numbers, reachable, several
 from .words import called, settings, tip, words_for
 from .zooms.statistics import Numbers, look
 
@@ -212,7 +212,7 @@ class Tracer:
         value = Value(
             PARAMETER if type(tensor).__name__ == "Parameter" else role,
             tuple(tensor.shape),
-            str(tensor.dtype),
+            dtype_name(tensor.dtype),
             f"{path} ({own})" if path and own and own != path else path or own,
             numbers(tensor.data) if small else None,
             numbers(grad) if small else None,
@@ -270,7 +270,7 @@ class Tracer:
                 value.name = value.name or name
             else:
                 shape, dtype = node.in_meta[i]
-                value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
+                value = Value(INPUT, tuple(shape), dtype_name(dtype), name, needs_grad=False)
                 if self.numbers is not None:
                     value.looked = look(array)
         elif isinstance(kept, Seen):
@@ -291,7 +291,7 @@ class Tracer:
                 return self.leaf(tensor)
         key = (id(kept.tensor), repr(then))  # a tensor has one weak reference
         if key not in self.past:
-            shape, dtype = tuple(kept.array.shape), str(kept.array.dtype)
+            shape, dtype = tuple(kept.array.shape), dtype_name(kept.array.dtype)
             value = Value(INPUT, shape, dtype, kept.name or "", then, needs_grad=False)
             if self.numbers is not None:
                 value.looked = look(kept.array)
@@ -302,7 +302,7 @@ class Tracer:
 
     def computed(self, node: Any, inside: _Opened | None) -> Value:
         """The value a node made; without numbers where it was run on zeros."""
-        value = Value(COMPUTED, tuple(node.shape), str(node.dtype), node.name or "")
+        value = Value(COMPUTED, tuple(node.shape), dtype_name(node.dtype), node.name or "")
         if (inside is None or inside.real) and node.value is not None:
             value.data, value.grad = numbers(node.value), numbers(self.gradient(node, inside))
             value.changed = written(node.version, node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -66,3 +67,9 @@ def numbers(array: Any) -> object:
     if array is None or isinstance(array, np.generic):
         return None if array is None else array.item()
     return device_of(array).to_host(array).tolist()
+
+
+@functools.cache
+def dtype_name(dtype: Any) -> str:
+    """ "float32"; NumPy takes its time to say so."""
+    return str(dtype)

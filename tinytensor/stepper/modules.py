@@ -23,14 +23,20 @@ BOXES = 400  # in one view; a module with more is not opened
 ARRAYS = 256  # elements of a tensor whose numbers are all in the page
 
 
-def graph_data(picture: Picture, title: str, direction: str | None = None) -> dict[str, Any]:
+def graph_data(
+    picture: Picture, title: str, direction: str | None = None, seconds: float | None = None
+) -> dict[str, Any]:
     """What the page shows of a picture with every module open, in which equal ones may be one.
 
+    Args:
+        seconds: how long Graphviz may take for a view.
+
     Raises:
+        TooSlow: it took longer.
         NoRenderer: there is no Graphviz to lay out the views with.
         ValueError: more than ``BOXES`` boxes are in the first view.
     """
-    return _Modules(picture, title, direction).data()
+    return _Modules(picture, title, direction, seconds).data()
 
 
 @dataclass(eq=False)
@@ -65,8 +71,11 @@ class _View:
 
 
 class _Modules:
-    def __init__(self, picture: Picture, title: str, direction: str | None) -> None:
-        self.picture, self.title, self.direction = picture, title, direction
+    def __init__(
+        self, picture: Picture, title: str, direction: str | None, seconds: float | None
+    ) -> None:
+        self.picture, self.title = picture, title
+        self.direction, self.seconds = direction, seconds
         self.readers = picture.readers()
         self.shown: list[_Shown] = []
         self.views: list[_View] = [_View(None, title)]
@@ -316,7 +325,7 @@ class _Modules:
         drawn = [
             Frame(g.title, g.kind, frame_of(g.parent), g.level, g.count) for g in frames.values()
         ]
-        return layout(boxes, edges, drawn, self.direction or "TB")
+        return layout(boxes, edges, drawn, self.direction or "TB", self.seconds)
 
     def size(self, shown: _Shown) -> tuple[float, float]:
         """Width and height of a step in pixels."""

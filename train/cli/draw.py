@@ -33,7 +33,8 @@ def draw(
         Optional[str],  # noqa: UP045
         typer.Option(
             callback=path,
-            help="Picture: .svg, .png, .pdf, or .gv for the text (default: MODEL.svg)",
+            help="Picture: .svg, .png, .pdf, .html for a page in which modules open, or text: .gv, "
+            ".mmd (Mermaid), .d2 (default: MODEL.svg)",
         ),
     ] = None,
     depth: Annotated[
@@ -41,6 +42,14 @@ def draw(
         typer.Option(
             help="Levels of modules to open (default: what can still be read)", min=0, max=LARGEST
         ),
+    ] = None,
+    zoom: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="modules (default), ops (with statistics), or scalars (every number)"),
+    ] = None,
+    module: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Draw the inside of this module alone, such as h.0.attn"),
     ] = None,
     n_layer: Annotated[int, typer.Option(help="Layers", min=1, max=LAYERS)] = 2,
     n_head: Annotated[int, typer.Option(help="Attention heads", min=1, max=LARGEST)] = 2,
@@ -80,9 +89,14 @@ def draw(
         own = {name: value for name, value in given.items() if name in known}
         sizes = MODELS[model][1](**{**own, **settled})
         check_memory(sizes, batch_size, block_size)
-        loss = build(model, **sizes.to_dict()).loss(*batch)
-        loss.backward()
-        draw_graph(loss, depth=depth, values=values).save(file)
+        built = build(model, **sizes.to_dict())
+        draw_graph(
+            lambda: built.loss(*batch),
+            zoom=zoom,
+            module=module,
+            depth=depth,
+            values=True if values else None,
+        ).save(file)
     except (ValueError, NoRenderer) as error:
         reason = str(error)
         raise ConfigError(f"out: {reason[6:]}" if reason.startswith("path: ") else reason) from None
