@@ -99,9 +99,7 @@ class Graph:
                 [made[n] for n, _ in arrived], wanted, [g for _, g in arrived], allow_unused=True
             )
         )
-        return [
-            next(got) if isinstance(x, tt.Tensor) and x.tracked else None for x in operands
-        ]
+        return [next(got) if isinstance(x, tt.Tensor) and x.tracked else None for x in operands]
 
     def data(self) -> dict[str, Any]:
         """The page's data for the first leaves."""

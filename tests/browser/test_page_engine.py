@@ -208,7 +208,9 @@ def test_elementwise_ops_at_their_edges(call: Callable[..., Any], seed: float) -
         if name == "binary_cross_entropy":
             continue
         try:
-            graph = Graph(operands, seed=np.full(x.shape if op.arity == 1 else pairs[0].shape, seed))
+            graph = Graph(
+                operands, seed=np.full(x.shape if op.arity == 1 else pairs[0].shape, seed)
+            )
             (out,) = graph.add(name, range(op.arity), **settings)
         except (ValueError, TypeError):
             continue

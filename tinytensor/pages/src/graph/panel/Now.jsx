@@ -1,12 +1,13 @@
 // What happens at the moment: the sentence, and its numbers.
 
-import { bracketed, number, shapeText } from "../model/numbers.js";
+import { bracketed, number } from "../model/numbers.js";
 import { isScalar, nameOf, titleOf } from "../model/names.js";
 import { isBackward, termOf } from "../model/moments.js";
 import { SIGNS } from "../model/rules.js";
 import { sentence } from "../model/sentences.js";
 import { Rule } from "./Formula.jsx";
 import { Matrix } from "./Matrix.jsx";
+import { Scroller } from "./Scroller.jsx";
 
 export function Now({ data, list, index, words, state, act, marks }) {
   const { say } = words, moment = list[index];
@@ -84,7 +85,7 @@ function Local({ data, moment, step, words, act, marks }) {
   const single = local && local.data.length === 1;
   return (
     <div>
-      <p class="rule"><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></p>
+      <Scroller class="rule wide" label={say("gradient rule")}><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></Scroller>
       <p class="soft">{say("g stands for")}{named(data, step, words)}</p>
       {single && (
         <Equation>
@@ -133,7 +134,7 @@ function Term({ data, list, index, moment, step, words, act, marks, state }) {
       )}
       {term && !scalar && (
         <>
-          <p class="rule"><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></p>
+          <Scroller class="rule wide" label={say("gradient rule")}><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></Scroller>
           <div class="flowing">
             {g && <Matrix kind="grad" caption={say("arrived title", { out: nameOf(data, out.id, words) })} numbers={g} shape={out.shape}
               at={{ value: out.id, of: "grad" }} {...{ words, act, marks }} />}

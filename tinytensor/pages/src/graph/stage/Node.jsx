@@ -66,7 +66,7 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
     .filter(Boolean).join(", ");
   return (
     <g class={`node value ${kind} ${lit ? `lit-${lit}` : ""} ${selected ? "selected" : ""} ${value.flags.length ? "flagged" : ""}`}
-      transform={`translate(${x},${y})`} role="button" tabIndex={tab} aria-label={heard}
+      transform={`translate(${x},${y})`} role="button" tabindex={tab} aria-label={heard}
       data-node={`v${value.id}`} onClick={() => act.moved() || act.choose({ value: value.id })}>
       <title>{clean(`${nameOf(data, value.id, words, 400)} ${shape} ${value.dtype}`)}</title>
       <rect class="box" x={-width / 2} y={top} width={width} height={height} rx={7} />
@@ -124,7 +124,7 @@ export function StepNode({ step, box, words, data, lit, selected, tab, act }) {
   const shape = { class: "box", x: -width / 2, y: -height / 2, width, height };
   return (
     <g class={`node step ${module ? "module" : ""} ${lit ? `lit-${lit}` : ""} ${selected ? "selected" : ""}`}
-      transform={`translate(${x},${y})`} role="button" tabIndex={tab} aria-label={heard.filter(Boolean).join(", ")}
+      transform={`translate(${x},${y})`} role="button" tabindex={tab} aria-label={heard.filter(Boolean).join(", ")}
       data-node={`s${step.id}`} onClick={() => act.moved() || act.choose({ step: step.id })}
       onDblClick={() => step.opens !== null && act.open(step.id)}>
       <title>{clean([title, step.settings, step.note].filter(Boolean).join(" "))}</title>

@@ -34,12 +34,13 @@ export function Stage({ data, view, moment, index, state, words, selected, marks
 
   function key(event) {
     const to = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!event.target.dataset.node) return;
     if (to) {
       event.preventDefault();
       const next = nodes[(nodes.indexOf(stop) + to + nodes.length) % nodes.length];
       setFocus(next);
       frame.current.querySelector(`[data-node="${next}"]`).focus();
-    } else if (event.key === "Enter" && event.target.dataset.node) {
+    } else if (event.key === "Enter") {
       event.preventDefault();
       const id = Number(event.target.dataset.node.slice(1));
       act.choose(event.target.dataset.node[0] === "v" ? { value: id } : { step: id });
@@ -48,9 +49,9 @@ export function Stage({ data, view, moment, index, state, words, selected, marks
 
   const litNode = name => moment && active.includes(name) ? direction : "";
   return (
-    <section class="stage" aria-label={say("graph")}>
-      <svg ref={frame} role="group" aria-label={say("graph help", { count: nodes.length })} onKeyDown={key}
-        onFocusIn={event => event.target.dataset.node && setFocus(event.target.dataset.node)}>
+    <section class="stage" aria-label={say("graph")} onKeyDown={key}
+      onFocusIn={event => event.target.dataset.node && setFocus(event.target.dataset.node)}>
+      <svg ref={frame} role="group" aria-label={say("graph help", { count: nodes.length })}>
         <g key={view} class={from && !still ? "arriving" : ""}
           style={from && { transformOrigin: `${from.x}px ${from.y}px`, "--from": from.scale }}>
           <g class={place.smooth && !still ? "smooth" : ""}
