@@ -50,14 +50,13 @@ class Builder:
         self.graph = Graph(leaves)
         self.number, self.mask, self.ids = len(leaves) - 3, len(leaves) - 2, len(leaves) - 1
         self.smooth = True
-        self.graph.tensors()
 
     def shape(self, i: int) -> tuple[int, ...]:
-        return tuple(self.graph.tensors()[i].shape)
+        return tuple(self.graph.values[i].shape)
 
     def pick(self, test: Callable[[tuple[int, ...]], bool] = lambda _: True) -> int | None:
         """A value with a gradient, the later the likelier."""
-        values = self.graph.tensors()
+        values = self.graph.values
         known = [
             i
             for i, x in enumerate(values)
@@ -73,12 +72,11 @@ class Builder:
     def add(self, op: str, inputs: list[int | None], smooth: bool = True, **params: Any) -> bool:
         """The step, unless its numbers get large or are none; a kinked one makes no difference
         quotients."""
-        graph = self.graph
-        made = graph._apply(_step(op, inputs, params), graph.tensors())
+        made = self.graph.try_out(op, inputs, **params)
         whole = np.concatenate([np.ravel(x.data).astype(float) for x in made])
         if whole.size > 40 or not whole.size or not np.all(np.abs(whole) < 30):
             return False
-        graph.add(op, inputs, **params)
+        self.graph.add(op, inputs, **params)
         self.smooth &= smooth
         return True
 
@@ -89,13 +87,13 @@ class Builder:
         assert x is not None
         kind = self.rng.integers(4)
         if kind == 0:
-            data = self.graph.tensors()[x].data
+            data = self.graph.values[x].data
             if data.min(initial=9) < 0.1:
                 if not self.add("square", [x]):
                     return False
-                if not self.add("add", [self.graph.size - 1, self.number]):
+                if not self.add("add", [len(self.graph.values) - 1, self.number]):
                     return False
-                x = self.graph.size - 1
+                x = len(self.graph.values) - 1
             return self.add(self.one_of(POSITIVE), [x])
         if kind == 1 and self.rng.random() < 0.5:
             name = self.one_of(KINKED)
@@ -120,7 +118,7 @@ class Builder:
         if self.rng.random() < 0.15:
             if not self.add("exp", [x if x != self.number else y]):
                 return False
-            return self.add("div", [y, self.graph.size - 1])
+            return self.add("div", [y, len(self.graph.values) - 1])
         return self.add(name, [x, y])
 
     def choosing(self) -> bool:
@@ -271,12 +269,6 @@ class Builder:
         return self.add("embedding", [self.ids, x], padding_idx=None, sparse=False)
 
 
-def _step(op: str, inputs: list[int | None], params: dict[str, Any]) -> Any:
-    from .recorded import Step
-
-    return Step(op, list(inputs), params, [])
-
-
 def _fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return all(n == m or 1 in (n, m) for n, m in zip(a[::-1], b[::-1], strict=False))
 
@@ -292,16 +284,12 @@ def random_graph(rng: np.random.Generator) -> tuple[Graph, bool]:
     wanted = int(rng.integers(2, 22))
     while len(made.graph.steps) < wanted:
         kinds[rng.integers(len(kinds))]()
-    # everything that nothing has read goes into the result
+    # what nothing has read goes into the result, so that most steps have a gradient
+    values = made.graph.values
     read = {i for step in made.graph.steps for i in step.inputs}
-    loose = [
-        i
-        for step in made.graph.steps
-        for i in step.outputs
-        if i not in read and getattr(made.graph.tensors()[i], "tracked", False)
-    ]
+    loose = [i for i in range(len(made.graph.leaves), len(values)) if i not in read]
     total = None
-    for i in loose[-3:]:
+    for i in [i for i in loose if getattr(values[i], "tracked", False)][-4:]:
         (part,) = made.graph.add("mean", [i], axis=None, keepdims=False)
         total = part if total is None else made.graph.add("add", [total, part])[0]
     return made.graph, made.smooth

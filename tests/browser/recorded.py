@@ -1,16 +1,18 @@
-"""Graphs for the page's engine: applications of ops written down, as the page's data have them."""
+"""Applications of ops written down, so that they can be run again on other numbers."""
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import tinytensor as tt
 from tinytensor.define.op import OPS
+from tinytensor.stepper import step_through
 
 
 @dataclass
@@ -20,63 +22,50 @@ class Step:
     op: str
     inputs: list[int | None]
     params: dict[str, Any]
-    outputs: list[int]
+
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        op = OPS[self.op]
+        operands = [None if i is None else values[i] for i in self.inputs]
+        made = op(operands, **self.params) if op.variadic else op(*operands, **self.params)
+        return list(made) if isinstance(made, tuple) else [made]
 
 
 @dataclass
 class Graph:
-    """Leaves (arrays, or numbers and integers that have no gradient) and the steps from there.
+    """Leaves, and the steps from there to the last value, the result.
 
-    The gradients are those of the last value of the last step, with a gradient of ``seed``.
+    A leaf is an array of floats, which has a gradient, or of integers or booleans, or a number.
+    ``seed`` is the gradient of the result, by default ones.
     """
 
     leaves: list[Any]
     steps: list[Step] = field(default_factory=list)
-    size: int = 0
     seed: Any = None
+    values: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.size = self.size or len(self.leaves)
+        self.values = [leaf(x) for x in self.leaves]
+
+    def try_out(self, op: str, inputs: Sequence[int | None], **params: Any) -> list[Any]:
+        """What a step would make."""
+        return Step(op, list(inputs), params).run(self.values)
 
     def add(self, op: str, inputs: Sequence[int | None], **params: Any) -> list[int]:
         """One more step; the numbers of its outputs."""
-        made = self._apply(Step(op, list(inputs), params, []), self.tensors())
-        outputs = list(range(self.size, self.size + len(made)))
-        self.steps.append(Step(op, list(inputs), params, outputs))
-        self.size += len(made)
-        self._known += made
-        return outputs
+        step = Step(op, list(inputs), params)
+        made = step.run(self.values)
+        self.steps.append(step)
+        self.values += made
+        return list(range(len(self.values) - len(made), len(self.values)))
 
-    _known: list[Any] = field(default_factory=list)
-
-    def tensors(self) -> list[Any]:
-        """All values so far."""
-        if not self._known:
-            self._known = [_leaf(x) for x in self.leaves]
-        return self._known
-
-    @staticmethod
-    def _apply(step: Step, values: Sequence[Any]) -> list[Any]:
-        op = OPS[step.op]
-        operands = [None if i is None else values[i] for i in step.inputs]
-        made = op(operands, **step.params) if op.variadic else op(*operands, **step.params)
-        return list(made) if isinstance(made, tuple) else [made]
-
-    def evaluated(self, leaves: Sequence[Any]) -> Evaluated:
-        """The numbers for these leaves, by the engine."""
-        values: list[Any] = [_leaf(x) for x in leaves]
+    def result(self, leaves: Sequence[Any]) -> Any:
+        """The result for these leaves."""
+        values = [leaf(x) for x in leaves]
         for step in self.steps:
-            values += self._apply(step, values)
-        for value in values:
-            if isinstance(value, tt.Tensor) and value.tracked:
-                value.retain_grad()
-        out = self.steps[-1].outputs[0]
-        seed = np.ones(values[out].shape) if self.seed is None else np.asarray(self.seed)
-        if values[out].tracked:
-            values[out].backward(tt.tensor(seed), retain_graph=True)
-        terms = [self._terms(step, values) for step in self.steps]
-        return Evaluated(values, terms, out)
+            values += step.run(values)
+        return values[-1]
 
+<<<<<<< HEAD
     def _terms(self, step: Step, values: Sequence[Any]) -> list[Any]:
         """What the step adds to the gradient of each operand: by the op alone, on copies."""
         outs = [values[i] for i in step.outputs]
@@ -100,82 +89,52 @@ class Graph:
             )
         )
         return [next(got) if isinstance(x, tt.Tensor) and x.tracked else None for x in operands]
+=======
+    def data(self, leaves: Sequence[Any]) -> dict[str, Any]:
+        """The page's data for these leaves, with all digits and without places."""
+        out = self.result(leaves)
+        seed = np.ones(out.shape) if self.seed is None else np.asarray(self.seed)
+        return page_data(out, tt.tensor(seed))
+>>>>>>> main
 
-    def data(self) -> dict[str, Any]:
-        """The page's data for the first leaves."""
-        now = self.evaluated(self.leaves)
-        made = {i for step in self.steps for i in step.outputs}
-        values = [
-            {
-                "name": "", "called": "", "role": "computed" if i in made else "input",
-                "shape": list(getattr(x, "shape", ())), "dtype": _dtype(x), "data": listed(x),
-                "grad": listed(x.grad) if _tracked(x) and i == now.out else None,
-                "needs_grad": _tracked(x), "output": i == now.out,
-            }
-            for i, x in enumerate(now.values)
-        ]  # fmt: skip
-        steps = [
-            {
-                "op": step.op, "params": encoded(step.params), "inputs": step.inputs,
-                "names": [], "outputs": step.outputs, "view": 0, "opens": None, "times": 1,
-                "local": None, "terms": None,
-            }
-            for step in self.steps
-        ]  # fmt: skip
-        ids = list(range(len(steps)))
-        view = {"steps": ids, "values": list(range(len(values))), "entering": [], "leaving": []}
-        return {
-            "format": 1, "kind": "steps", "values": values, "steps": steps,
-            "backward": ids[::-1], "views": [view], "ops": {},
-        }  # fmt: skip
+    def __str__(self) -> str:
+        count, words = len(self.leaves), []
+        for step in self.steps:
+            words.append(f"{count}={step.op}{step.inputs}{step.params or ''}")
+            count += 1
+        return " ".join(words)
 
 
-@dataclass
-class Evaluated:
-    values: list[Any]
-    terms: list[list[Any]]
-    out: int
-
-
-def _leaf(x: Any) -> Any:
+def leaf(x: Any) -> Any:
     """A tensor of its own; plain numbers stay."""
     if isinstance(x, np.ndarray):
         return tt.tensor(x.copy(), requires_grad=x.dtype.kind == "f")
     return x
 
 
-def _tracked(x: Any) -> bool:
-    return isinstance(x, tt.Tensor) and bool(x.tracked)
+def page_data(result: Any, gradient: Any = None) -> dict[str, Any]:
+    """What ``tt.step_through(result)`` gives a page, with all digits and without places."""
+    encode = sys.modules["tinytensor.stepper.encode"]  # the package has a function of that name
+    with (
+        mock.patch.object(encode, "numbers", _all_digits),
+        mock.patch.object(encode, "layout", lambda *_: {}),
+        mock.patch.object(encode, "about", lambda op: {"formula": op.formula}),
+    ):
+        data = step_through(result, gradient=gradient).data()
+    spelt: dict[str, Any] = _spelt(data)
+    return spelt
 
 
-def _dtype(x: Any) -> str:
-    return str(x.dtype) if isinstance(x, tt.Tensor) else "float64"
+def _all_digits(array: Any, size: int, exact: bool = False) -> list[Any] | None:
+    return None if array is None else list(np.asarray(array).reshape(-1).tolist())
 
 
-def listed(x: Any) -> list[Any] | None:
-    """Elements in C order, in JSON's words."""
-    if x is None:
-        return None
-    flat = np.asarray(x.data if isinstance(x, tt.Tensor) else x).reshape(-1).tolist()
-    return [word(e) for e in flat]
-
-
-def word(x: Any) -> Any:
-    if isinstance(x, float) and not math.isfinite(x):
-        return "nan" if x != x else "inf" if x > 0 else "-inf"
-    return x
-
-
-def encoded(item: Any) -> Any:
-    """A setting as JSON."""
-    if isinstance(item, dict):
-        return {key: encoded(value) for key, value in item.items()}
-    if isinstance(item, slice):
-        return {"slice": [item.start, item.stop, item.step]}
-    if item is Ellipsis:
-        return {"ellipsis": True}
-    if isinstance(item, np.ndarray):
-        return {"array": item.reshape(-1).tolist(), "shape": list(item.shape)}
-    if isinstance(item, (tuple, list)):
-        return [{"newaxis": True} if part is None else encoded(part) for part in item]
-    return word(item)
+def _spelt(data: Any) -> Any:
+    """NaN and infinities as the page gets them."""
+    if isinstance(data, float) and not np.isfinite(data):
+        return "nan" if data != data else "inf" if data > 0 else "-inf"
+    if isinstance(data, dict):
+        return {key: _spelt(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_spelt(value) for value in data]
+    return data

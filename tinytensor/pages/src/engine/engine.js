@@ -2,7 +2,7 @@
 
    The page's data are as `stepper` wrote them; nothing here changes them. */
 
-import { array, fromJson, full, sizeOf, toJson, unbroadcast, zeros } from "./arrays.js";
+import { array, fromJson, full, sizeOf, spread, toJson, unbroadcast, zeros } from "./arrays.js";
 import { constantOf } from "./constants.js";
 import { ruleOf } from "./rules.js";
 
@@ -107,14 +107,12 @@ class Run {
       const known = constantOf(step, this.data.values[id], this.inputs(step), this.params[this.data.steps.indexOf(step)]);
       if (known && !made.has(id)) this.values[id] = array(known.shape, known.data, this.data.values[id].dtype);
     }
-    try {
-      if (unsupportedIn(this.data, step.opens)) throw new Error("no rule");
+    let follows = !unsupportedIn(this.data, step.opens);
+    if (follows) {
       this.forward(step.opens);
-    } catch {
-      this.stale.add(step.opens);
+      follows = step.outputs.every((id, n) => near(this.values[id], outer[n]));
     }
-    const inner = step.outputs.map((id) => this.values[id]);
-    if (inner.some((x, n) => !near(x, outer[n]))) this.stale.add(step.opens);
+    if (!follows) nested(this.data, step.opens).forEach((inner) => this.stale.add(inner));
     step.outputs.forEach((id, n) => {
       this.values[id] = outer[n];
     });
@@ -191,24 +189,39 @@ class Run {
   derivatives(id) {
     const step = this.data.steps[id];
     if (!step.local || !byRule(step) || this.values[step.outputs[0]] === null) return null;
-    const { shape } = this.values[step.outputs[0]];
     const kinds = step.local.map((known) => known?.kind);
-    const diagonal = kinds.includes("diagonal") ? this.product(id, full(shape, 1)) : [];
-    const rows = kinds.includes("matrix") ? this.jacobian(id, shape) : [];
+    const rows = kinds.includes("matrix") ? this.jacobian(id) : [];
     return step.local.map((known, n) => {
-      if (known?.kind === "diagonal" && diagonal[n]) return { kind: "diagonal", data: toJson(diagonal[n]) };
+      const diagonal = known?.kind === "diagonal" ? this.diagonal(id, n) : null;
+      if (diagonal) return { kind: "diagonal", data: toJson(diagonal) };
       if (known?.kind !== "matrix" || !rows.every((row) => row[n])) return null;
       const data = rows.flatMap((row) => toJson(row[n]));
       return { kind: "matrix", rows: rows.length, columns: known.columns, data };
     });
   }
 
-  jacobian(id, shape) {
+  /** What ones send back to operand n, once that has the shape of the output. */
+  diagonal(id, n) {
+    const step = this.data.steps[id];
+    const { shape } = this.values[step.outputs[0]];
+    const inputs = this.inputs(step);
+    const x = inputs[n];
+    inputs[n] = array(shape, Float64Array.from(spread(x.shape, shape), (i) => x.data[i]), x.dtype);
+    const { several, forward, backward } = ruleOf(step.op);
+    const out = forward(inputs, this.params[id]);
+    const ones = full(shape, 1);
+    return backward(several ? [ones] : ones, inputs, out, this.params[id])[n];
+  }
+
+  jacobian(id) {
+    const step = this.data.steps[id];
+    const { shape } = this.values[step.outputs[0]];
     return Array.from({ length: sizeOf(shape) }, (_, i) => {
       const g = zeros(shape);
       g.data[i] = 1;
-      const shapeOf = (n) => this.values[this.data.steps[id].inputs[n]].shape;
-      return this.product(id, g).map((dx, n) => dx && unbroadcast(dx, shapeOf(n)));
+      const shapeOf = (n) => this.values[step.inputs[n]].shape;
+      const sent = this.product(id, ruleOf(step.op).several ? [g] : g);
+      return sent.map((dx, n) => dx && unbroadcast(dx, shapeOf(n)));
     });
   }
 }
@@ -219,6 +232,12 @@ function unsupportedIn(data, view) {
     const step = data.steps[id];
     return !byRule(step) && (step.opens === null || unsupportedIn(data, step.opens));
   });
+}
+
+/** A view and those that open inside of it. */
+function nested(data, view) {
+  const opened = stepsOf(data, view).map((id) => data.steps[id].opens);
+  return [view, ...opened.filter((inner) => inner !== null).flatMap((inner) => nested(data, inner))];
 }
 
 function added(sum, term) {
