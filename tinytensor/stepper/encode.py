@@ -111,6 +111,7 @@ class _Encoder:
             "inputs": [None if v is None else self.number[id(v)] for v in told.operands],
             "names": told.names,
             "outputs": [self.number[id(value)] for value in told.step.outputs],
+            "results": [value.index or 0 for value in told.step.outputs],
             "view": told.view,
             "opens": told.opens,
             "line": self.lines.line(self.point.get(id(told))),
