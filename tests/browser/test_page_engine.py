@@ -109,7 +109,8 @@ def compare(want: dict[str, Any], got: dict[str, Any], story: str, rtol: float =
             assert mine["data"] is mine["grad"] is None
             continue
         where = f"of value {i} {value['name']} {value['shape']} in {story}"
-        count += close(mine["data"], value["data"], f"data {where}", rtol)
+        if value["data"] is not None:  # the page knows a large constant of a reference, we do not
+            count += close(mine["data"], value["data"], f"data {where}", rtol)
         if value["needs_grad"]:
             count += close(mine["grad"], value["grad"], f"gradient {where}", rtol)
     for n, (step, mine) in enumerate(zip(want["steps"], got["steps"], strict=True)):
