@@ -22,7 +22,7 @@ from ..draw.words import called
 from ..graph.grad_mode import no_grad
 from ..graph.node import Dropped
 from ..graph.step import pull_back
-from .apply import Applied, Local, apply, local
+from ..draw.zooms.apply import Applied, Local, apply, local
 
 INNER = 400  # steps inside fused ops, in all; those that would exceed it stay closed
 
