@@ -98,6 +98,10 @@ export function App({ original }) {
       }
     },
     leaveTo: id => show(id, { x: 400, y: 250, scale: 1.5 }),
+    goTo: one => {
+      if (one.view !== view) show(one.view, null);
+      select(one);
+    },
     out: () => {
       if (selected) select(null);
       else if (data.views[view].parent !== null) act.leaveTo(data.views[view].parent);
@@ -134,7 +138,7 @@ export function App({ original }) {
   return (
     <div class={`page ${play ? "" : "plain"}`}>
       <Header {...shared} settings={settings} />
-      {!play && <Search data={data} words={words} go={one => { if (one.view !== view) show(one.view, null); select(one); }} />}
+      {!play && <Search data={data} words={words} go={act.goTo} />}
       <main>
         <Stage {...shared} still={still} duration={Math.min(900, 800 / speed)} from={from} />
         {play && <Player list={list} index={index} playing={playing} speed={speed} words={words} go={go} />}

@@ -1,6 +1,7 @@
 // Everything beside the graph.
 
 import { About, Source } from "./About.jsx";
+import { Flagged } from "./Flagged.jsx";
 import { MadeOf } from "./MadeOf.jsx";
 import { Now } from "./Now.jsx";
 import { ValueCard } from "./ValueCard.jsx";
@@ -14,7 +15,7 @@ export function Panel(props) {
     <aside class="panel" aria-label={say("panel")}>
       {play && <Now {...props} />}
       {selected?.value !== undefined && <ValueCard {...{ data, words, act, marks, state, play }} id={selected.value} />}
-      {!play && !selected && <p class="soft">{say("choose")}</p>}
+      {!play && !selected && <Flagged data={data} words={words} go={act.goTo} />}
       {play && <MadeOf {...{ data, found: explained, pointed, words }} />}
       {step !== undefined && <Source data={data} line={data.steps[step].line} words={words} />}
       {step !== undefined && <About key={step} data={data} step={data.steps[step]} words={words} act={act} />}

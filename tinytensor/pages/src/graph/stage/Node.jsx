@@ -76,7 +76,7 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
       {small && numbers(shown ? value.data : null, "data", top + head)}
       {withGrad && <path class="between" d={`M${-width / 2 + 8},${top + head + line * lines.length}h${width - 16}`} />}
       {withGrad && numbers(grad, "grad", top + head + line * lines.length + 1)}
-      {!small && <Large value={value} top={top} height={height} width={width} own={own} shape={shape}
+      {!small && <Large value={value} top={top} height={height} width={width} shape={own && !room ? shape : ""}
         shown={shown} sum={sum} play={play} flags={flags} />}
       {editing !== null && (
         <foreignObject x={column(lines.findIndex(one => one.includes(editing)) >= 0
@@ -92,11 +92,10 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
 }
 
 // a tensor whose numbers have no room: its shape, and what is known of it
-function Large({ value, top, height, width, own, shape, shown, sum, play, flags }) {
+function Large({ value, top, height, width, shape, shown, sum, play, flags }) {
   const lines = [];
-  if (own) lines.push(["shape", shape]);
+  if (shape) lines.push(["shape", shape]);
   const { stats, grad_stats: back } = value;
-  const most = Math.floor((width - 12) / 6.4);
   if (stats) lines.push(["number", `${number(stats.mean, 3)} \u00b1 ${number(stats.std, 3)}`]);
   if (back && !play) lines.push(["number grad", `${number(back.mean, 3)} \u00b1 ${number(back.std, 3)}`]);
   if (play) {
@@ -109,7 +108,8 @@ function Large({ value, top, height, width, own, shape, shown, sum, play, flags 
     : lines;
   return kept.map(([kind, text], i) => (
     <text key={kind} class={kind} x={0} y={top + 20 + (i + 0.5) * (height - 24) / kept.length} font-size={12}
-      text-anchor="middle">{brief(text, most)}</text>
+      {...(text.length * 12 * WIDE > width - 8 ? { textLength: width - 10, lengthAdjust: "spacingAndGlyphs" } : {})}
+      text-anchor="middle">{text}</text>
   ));
 }
 
@@ -132,7 +132,7 @@ export function StepNode({ step, box, words, data, lit, selected, tab, act }) {
       {step.opens !== null && <rect {...shape} class="rim" x={-width / 2 + 3} y={-height / 2 + 3}
         width={width - 6} height={height - 6} rx={module ? 8 : height / 2 - 3} />}
       {texts.map((text, i) => {
-        const sign = i === 0 && symbol.length === 1, size = i ? 10.5 : sign ? 20 : 14;
+        const sign = i === 0 && symbol.length === 1 && !module, size = i ? 10.5 : sign ? 20 : 14;
         const wide = text.length * size * 0.58, most = width - 14;
         return <text key={i} class={i ? "small" : "name"} font-size={size}
           {...(wide > most && !sign ? { textLength: most, lengthAdjust: "spacingAndGlyphs" } : {})}

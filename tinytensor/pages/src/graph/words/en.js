@@ -130,6 +130,7 @@ export default {
   "flag text vanishing": "Its gradient is far smaller than that of others.",
   "flag text exploding": "Its gradient is far larger than that of others.",
   "flag text not finite": "It holds nan or infinity.",
+  "flagged": "Conspicuous tensors",
   "choose": "Choose a node to see more of it.",
   "node value": "{name}, {role}, shape {shape}",
   "node value scalar": "{name}, {role}, {number}",

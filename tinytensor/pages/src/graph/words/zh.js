@@ -130,6 +130,7 @@ export default {
   "flag text vanishing": "它的梯度远小于其他梯度。",
   "flag text exploding": "它的梯度远大于其他梯度。",
   "flag text not finite": "其中有 nan 或无穷大。",
+  "flagged": "值得注意的张量",
   "choose": "选择一个节点查看详情。",
   "node value": "{name}，{role}，形状 {shape}",
   "node value scalar": "{name}，{role}，{number}",
