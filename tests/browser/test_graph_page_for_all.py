@@ -168,7 +168,7 @@ def test_it_plays_by_itself_and_stops_at_the_end(open_page: Callable[..., Any]) 
     assert at == last
 
 
-# ---- hostile texts ---------------------------------------------------------------------------------
+# ---- hostile texts -------------------------------------------------------------------------------
 
 NASTY = [
     "</script><script>window.hurt = 1</script>",
@@ -218,9 +218,7 @@ ALLOWED = set(
     "figure figcaption table tbody tr td th code pre details summary i b mark math mrow mi mn mo "
     "mfrac msup msub mspace mtext munder mover munderover".split()
 )
-INVISIBLE = (
-    r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
+INVISIBLE = r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 
 
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))

@@ -1,6 +1,6 @@
 // The op of the moment, and the user's line that made it.
 
-import { clean } from "../model/numbers.js";
+import { brief, clean } from "../model/numbers.js";
 import { titleOf } from "../model/names.js";
 import { Formula } from "./Formula.jsx";
 import { Scroller } from "./Scroller.jsx";
@@ -14,7 +14,7 @@ export function About({ data, step, words, act }) {
         {step.times > 1 && <span class="soft"> × {step.times}</span>}</h2>
       {step.note && <p class="soft">{clean(step.note)}</p>}
       {step.opens !== null && (
-        <button type="button" class="open" onClick={() => act.open(step.id)}>{say("open", { name })}</button>
+        <button type="button" class="open" onClick={() => act.open(step.id)}>{say("open", { name: op ? name : brief(step.symbol || step.op) })}</button>
       )}
       {op && (
         <>

@@ -12,7 +12,7 @@ import { Scroller } from "./Scroller.jsx";
 export function Now({ data, list, index, words, state, act, marks }) {
   const { say } = words, moment = list[index];
   const phase = moment.phase === "start" ? "start" : isBackward(moment) ? "backward" : "forward";
-  const Detail = { forward: Forward, arrive: Arrive, local: Local, term: Term }[moment.phase];
+  const Detail = { forward: Forward, seed: Seed, arrive: Arrive, local: Local, term: Term }[moment.phase];
   const step = moment.step === undefined ? null : data.steps[moment.step];
   return (
     <section class={`now ${phase}`}>
@@ -77,6 +77,15 @@ function Arrive({ data, moment, step, words, act, marks, state }) {
   const name = nameOf(data, out.id, words);
   return <Matrix kind="grad" caption={say("arrived title", { out: name })} name={name} numbers={moment.gradient} shape={out.shape}
     at={{ value: out.id, of: "grad" }} {...{ words, act, marks }} />;
+}
+
+function Seed({ data, moment, words, act, marks }) {
+  const { say } = words, value = data.values[moment.value], term = termOf(data, moment);
+  if (!term) return null;
+  if (isScalar(value)) return <Equation>g = <b class="grad">{number(term[0])}</b></Equation>;
+  const name = nameOf(data, value.id, words);
+  return <Matrix kind="grad" caption={say("arrived title", { out: name })} name={name} numbers={term} shape={value.shape}
+    at={{ value: value.id, of: "seed" }} {...{ words, act, marks }} />;
 }
 
 function Local({ data, moment, step, words, act, marks }) {

@@ -26,12 +26,13 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
   const [editing, setEditing] = useState(null);
   const small = isTable(value), lines = small ? rows(value.shape, value.data.length) : [];
   const withGrad = value.needs_grad && small;
-  const head = 20, line = (height - head - 8) / Math.max(1, lines.length * (withGrad ? 2 : 1));
+  const own = value.name || value.called || (value.output ? roleOf(value, say) : "");
+  const shape = value.shape.length ? shapeText(value.shape) : "";
+  const bare = value.role === "constant" || !(own || shape);
+  const head = bare ? 2 : 20, line = (height - head - (bare ? 2 : 8)) / Math.max(1, lines.length * (withGrad ? 2 : 1));
   const grad = play ? sum?.sum : value.grad;
   const most = Math.max(3, Math.floor((width - 10) / 7.5));
-  const own = value.name || value.called;
-  const shape = value.shape.length ? shapeText(value.shape) : "";
-  const title = value.role === "constant" ? "" : own ? brief(own, most) : shape;
+  const title = bare ? "" : own ? brief(own, most) : shape;
   const room = title && own && (title.length + shape.length + 2) * 7 < width ? shape : "";
   const kind = value.output ? "output" : value.role;
   const column = i => -width / 2 + 7 + (width - 14) * (i + 0.5) / Math.max(1, lines[0]?.length || 1);
@@ -117,7 +118,7 @@ export function StepNode({ step, box, words, data, lit, selected, tab, act }) {
   const [x, y, width, height] = box, { say, language } = words;
   const title = titleOf(step, language), symbol = brief(step.symbol || step.op, 40);
   const module = step.opens !== null && data.views[step.opens]?.kind === "module";
-  const heard = [say("node step", { name: title }), clean(step.settings),
+  const heard = [module ? say("node module", { name: symbol }) : say("node step", { name: title }), clean(step.settings), clean(step.note),
     step.times > 1 && say("times", { count: step.times }), step.opens !== null && say("node opens")];
   const texts = [step.times > 1 ? `${symbol} × ${step.times}` : symbol,
     ...[step.settings, step.note].filter(Boolean).map(text => brief(text, Math.max(6, Math.floor(width / 5.6))))];
