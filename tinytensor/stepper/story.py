@@ -19,10 +19,11 @@ from ..draw.opened import operand, unwatched, written
 from ..draw.picture import CONSTANT, Group, Step, Value
 from ..draw.trace import Tracer
 from ..draw.words import called
+from ..draw.zooms.apply import Applied, Local, apply, local
 from ..graph.grad_mode import no_grad
 from ..graph.node import Dropped
 from ..graph.step import pull_back
-from ..draw.zooms.apply import Applied, Local, apply, local
+from ..tensor.tensor import Tensor
 
 INNER = 400  # steps inside fused ops, in all; those that would exceed it stay closed
 
@@ -210,7 +211,7 @@ class Story:
         applied, op = told.applied, told.node.op
         if applied is None or getattr(op, "reference", None) is None or self.inside(told, op.name):
             return
-        arrays = [getattr(x, "data", x) if hasattr(x, "node") else x for x in applied.operands]
+        arrays = [x.data if isinstance(x, Tensor) else x for x in applied.operands]
         with listening() as names:
             found = apply(op, applied.params, arrays, applied.wanted, op.reference)
         if any(result.node is None for result in found.results):
@@ -218,7 +219,7 @@ class Story:
         pairs = [
             (tensor, value)
             for tensor, value in zip(found.operands, told.operands, strict=True)
-            if hasattr(tensor, "node") and value is not None
+            if isinstance(tensor, Tensor) and value is not None
         ]
         tracer = Tracer(found.results, known=pairs, names=names)
         steps = tracer.picture.steps
