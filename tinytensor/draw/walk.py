@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..graph.node import Node
 from .picture import BUFFER, PARAMETER
 
 
@@ -22,7 +23,7 @@ def reachable(ends: Iterable[Any]) -> list[Any]:
 
 def is_node(thing: Any) -> bool:
     """A graph node, as opposed to a leaf tensor or None."""
-    return hasattr(thing, "parents")
+    return isinstance(thing, Node)
 
 
 def model_paths(nodes: Iterable[Any]) -> dict[int, tuple[str, str]]:
