@@ -1,7 +1,7 @@
 /* Constants that a reference makes of its operands: they are no steps of the graph, and have to
    follow an edit all the same. */
 
-import { array, sizeOf } from "./arrays.js";
+import { array, groupsOf, sizeOf } from "./arrays.js";
 import { ruleOf } from "./rules.js";
 
 const mask = (shape, data) => array(shape, Float64Array.from(data, Number), "bool");
@@ -14,6 +14,17 @@ function largest([x], { axis = -1 }) {
 
 function differencesWithin(limit) {
   return ([x, y], params) => mask(x.shape, x.data.map((e, i) => limit(Math.abs(e - y.data[i]), params)));
+}
+
+/** The first element of each group, which equal elements are compared with. */
+function first([x], { axis = null }) {
+  const { kept, groups } = groupsOf(x.shape, axis);
+  return array(kept, Float64Array.from(groups, ([position]) => x.data[position]));
+}
+
+function isConstant(inputs, params) {
+  const variance = ruleOf("var").forward(inputs, params);
+  return mask(variance.shape, variance.data.map((e) => e === 0));
 }
 
 /** Targets as positions along the last axis, 0 for those that are ignored. */
@@ -29,6 +40,8 @@ const KNOWN = {
   relu: { bool: ([x]) => mask(x.shape, x.data.map((e) => e <= 0)) },
   softmax: { float: largest },
   log_softmax: { float: largest },
+  var: { float: first },
+  std: { float: first, bool: isConstant },
   huber_loss: { bool: differencesWithin((d, { delta = 1 }) => d <= delta) },
   smooth_l1_loss: { bool: differencesWithin((d, { beta = 1 }) => d < beta) },
   cross_entropy: { int: positions, bool: isIgnored },
