@@ -199,7 +199,7 @@ def test_an_element_tells_what_made_it(open_page: Callable[..., Any]) -> None:
     page.keyboard.press("ArrowRight")
     page.locator(f'[data-node="v{y}"] text.number.data').nth(1).hover()
     told = page.locator(".madeof .with").inner_text()
-    assert told.startswith("y[0, 1] = ") and told.endswith("= 12")  # 1 (-1) + 2 · 2 + 3 · 3
+    assert told.startswith("y[0,1] = ") and told.endswith("= 12")  # 1 (-1) + 2 · 2 + 3 · 3
     lit = page.locator("[data-node] text.number.cell").all_inner_texts()
     assert sorted(map(read, lit)) == sorted([1, 2, 3, -1, 2, 3])
 

@@ -8,7 +8,7 @@ import { ValueCard } from "./ValueCard.jsx";
 import { WhatIf } from "./WhatIf.jsx";
 
 export function Panel(props) {
-  const { data, moment, words, selected, pointed, explained, state, play, act, marks } = props;
+  const { data, moment, words, selected, explained, state, play, act, marks } = props;
   const step = selected?.step ?? (selected ? undefined : moment?.step);
   const { say } = words;
   return (
@@ -16,7 +16,7 @@ export function Panel(props) {
       {play && <Now {...props} />}
       {selected?.value !== undefined && <ValueCard {...{ data, words, act, marks, state, play }} id={selected.value} />}
       {!play && !selected && <Flagged data={data} words={words} go={act.goTo} />}
-      {play && <MadeOf {...{ data, found: explained, pointed, words }} />}
+      {play && <MadeOf found={explained} words={words} />}
       {step !== undefined && <Source data={data} line={data.steps[step].line} words={words} />}
       {step !== undefined && <About key={step} data={data} step={data.steps[step]} words={words} act={act} />}
       {play && <WhatIf {...props} />}

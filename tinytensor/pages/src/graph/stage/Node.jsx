@@ -49,8 +49,13 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
       return (
         <text key={`${of}${i}`} x={column(c)} y={top + (r + 0.5) * line} font-size={own} {...fit}
           class={`number ${of} ${may ? "editable" : ""} ${marks(at)}`}
-          onPointerEnter={() => texts && act.point(at)} onPointerLeave={() => act.point(null)}
-          onClick={may ? event => { event.stopPropagation(); act.moved() || setEditing(i); } : undefined}>
+          onPointerEnter={() => texts && act.point(at)}
+          onPointerLeave={event => event.pointerType !== "touch" && act.point(null)}
+          onClick={event => {
+            if (act.moved() || !(may || event.pointerType === "touch")) return;
+            event.stopPropagation();  // a finger points by pressing
+            if (may) setEditing(i); else if (texts) act.point(at);
+          }}>
           {text}
         </text>
       );
