@@ -55,7 +55,9 @@ def products() -> Any:
 
 def read(text: str) -> float:
     """A number as the page writes it."""
-    return float(text.strip().replace("\N{MINUS SIGN}", "-").replace("True", "1").replace("False", "0"))
+    return float(
+        text.strip().replace("\N{MINUS SIGN}", "-").replace("True", "1").replace("False", "0")
+    )
 
 
 def close(text: str, expected: object, digits: int = 2) -> bool:

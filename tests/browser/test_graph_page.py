@@ -63,9 +63,12 @@ def test_every_number_of_every_step_is_the_engines(
         assert page.locator(".sentence").inner_text()
         if page.locator(".kicker b").inner_text() == "Backward":
             backward.append(page.locator("[data-node^=s].lit-backward").all())
-    assert len(backward) >= 1 + 3 * len(data["backward"]) - sum(
-        data["steps"][step]["view"] != 0 for step in data["backward"]
-    ) * 3
+    assert (
+        len(backward)
+        >= 1
+        + 3 * len(data["backward"])
+        - sum(data["steps"][step]["view"] != 0 for step in data["backward"]) * 3
+    )
     assert shown >= sum(len(v["data"]) for v in data["values"] if v["data"] and v["grad"]) * 0.5
 
 
@@ -100,7 +103,11 @@ def test_the_product_is_gradient_times_local_derivative(open_page: Callable[...,
     checked = 0
     for _ in walk(page):
         equations = page.locator(".now > div > .equation").all_inner_texts()
-        if len(equations) == 1 and " × " in equations[0] and "Backward" in page.inner_text(".kicker"):
+        if (
+            len(equations) == 1
+            and " × " in equations[0]
+            and "Backward" in page.inner_text(".kicker")
+        ):
             left, right = equations[0].split(" = ")
             g, local = left.split(" × ")
             assert read(g) * read(local.strip("()")) == pytest.approx(read(right), rel=2e-3)
@@ -156,10 +163,14 @@ def test_what_if(open_page: Callable[..., Any]) -> None:
     slope = (1 - n * n) * w * m + n * (1 - m * m) * v
     assert close(numbers_in(page, loss, "data")[0], n * m, 3)
     assert close(numbers_in(page, x, "grad")[0], slope, 3)
-    assert "changed" in page.locator(f'[data-node="v{loss}"] text.number.data').get_attribute("class")
+    assert "changed" in page.locator(f'[data-node="v{loss}"] text.number.data').get_attribute(
+        "class"
+    )
     page.get_by_role("button", name="Compare with finite differences").click()
     rows = page.locator(".compare tbody tr")
-    found = {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows.all()}
+    found = {
+        row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows.all()
+    }
     assert set(found) == {"x", "w", "v"}
     assert close(found["x"][0], slope, 5) and close(found["x"][1], slope, 5)
     page.get_by_role("button", name="Reset the numbers").click()
@@ -188,7 +199,7 @@ def test_an_element_tells_what_made_it(open_page: Callable[..., Any]) -> None:
     page.keyboard.press("ArrowRight")
     page.locator(f'[data-node="v{y}"] text.number.data').nth(1).hover()
     told = page.locator(".madeof .with").inner_text()
-    assert told.startswith("y[0, 1] = ") and told.endswith("= 12")  # 1 (-1) + 2 · 2 + 3 · 3
+    assert told.startswith("y[0,1] = ") and told.endswith("= 12")  # 1 (-1) + 2 · 2 + 3 · 3
     lit = page.locator("[data-node] text.number.cell").all_inner_texts()
     assert sorted(map(read, lit)) == sorted([1, 2, 3, -1, 2, 3])
 

@@ -20,6 +20,9 @@ function settingsOf(data, step) {
 /** Whether a step is computed by a rule of its own; if not, by the steps inside it. */
 const byRule = (step) => step.params !== null && ruleOf(step.op) !== null;
 
+/** Which of the op's results output number n of a step is: those that nobody reads are left out. */
+const resultOf = (step, n) => step.results?.[n] ?? n;
+
 const stepsOf = (data, view) => data.views[view].steps;
 
 /** Names of ops without a rule that view 0 needs. */
@@ -49,31 +52,28 @@ class Run {
     this.terms = data.steps.map((step) => step.inputs.map(() => null));
     this.local = data.steps.map(() => null);
     this.stale = new Set();
-    const computed = new Set(data.steps.flatMap((step) => step.outputs));
+    this.computed = new Set(data.steps.flatMap((step) => step.outputs));
     for (const { value, index, number } of edits) {
       const known = this.values[value];
-      if (!known || computed.has(value) || !(index >= 0 && index < known.data.length)) {
+      if (!known || this.computed.has(value) || !(index >= 0 && index < known.data.length)) {
         throw new Error(`edits: expected an element of an input, got value ${value}, index ${index}`);
       }
       known.data[index] = fromJson(number);
     }
-    for (const id of computed) this.values[id] = null;
+    for (const id of this.computed) this.values[id] = null;
   }
 
-  /** Ids of values that a step of view 0 reads and that nobody knows. */
-  missing() {
-    const made = new Set(this.data.steps.flatMap((step) => step.outputs));
-    const reads = new Set();
-    const look = (view) => {
-      for (const id of stepsOf(this.data, view)) {
-        const step = this.data.steps[id];
-        if (byRule(step)) step.inputs.forEach((v) => reads.add(v));
-        else look(step.opens);
+  /** Ids of values that the steps of a view read, that none computes and nobody knows. */
+  unknown(view) {
+    const found = new Set();
+    for (const id of stepsOf(this.data, view)) {
+      const step = this.data.steps[id];
+      const reads = byRule(step) ? step.inputs : this.unknown(step.opens);
+      for (const value of reads) {
+        if (value !== null && this.values[value] === null && !this.computed.has(value)) found.add(value);
       }
-    };
-    look(0);
-    reads.delete(null);
-    return [...reads].filter((id) => !made.has(id) && this.values[id] === null);
+    }
+    return [...found];
   }
 
   inputs(step) {
@@ -85,36 +85,37 @@ class Run {
       const step = this.data.steps[id];
       if (byRule(step)) this.apply(id);
       else this.forward(step.opens, inside);
-      if (inside && byRule(step) && step.opens !== null) this.show(step);
+      if (inside && byRule(step) && step.opens !== null) this.show(id);
     }
   }
 
   apply(id) {
     const step = this.data.steps[id];
-    const made = ruleOf(step.op).forward(this.inputs(step), this.params[id]);
-    [made].flat().forEach((out, n) => {
-      const value = this.data.values[step.outputs[n]];
-      if (value) this.values[step.outputs[n]] = array(out.shape, out.data, value.dtype);
+    const made = [ruleOf(step.op).forward(this.inputs(step), this.params[id])].flat();
+    step.outputs.forEach((value, n) => {
+      const { shape, data } = made[resultOf(step, n)];
+      this.values[value] = array(shape, data, this.data.values[value].dtype);
     });
   }
 
   /** The numbers inside an op that has a rule of its own: only to be looked at. */
-  show(step) {
-    const view = this.data.views[step.opens];
-    const outer = step.outputs.map((id) => this.values[id]);
-    const made = new Set(this.data.steps.flatMap((s) => s.outputs));
-    for (const id of view.values) {
-      const known = constantOf(step, this.data.values[id], this.inputs(step), this.params[this.data.steps.indexOf(step)]);
-      if (known && !made.has(id)) this.values[id] = array(known.shape, known.data, this.data.values[id].dtype);
+  show(id) {
+    const step = this.data.steps[id];
+    const outer = step.outputs.map((value) => this.values[value]);
+    const { entering, values } = this.data.views[step.opens];
+    for (const value of values) {
+      if (this.computed.has(value) || entering.includes(value)) continue;
+      const known = constantOf(step, this.data.values[value], this.inputs(step), this.params[id]);
+      if (known) this.values[value] = array(known.shape, known.data, this.data.values[value].dtype);
     }
-    let follows = !unsupportedIn(this.data, step.opens);
+    let follows = !unsupportedIn(this.data, step.opens) && !this.unknown(step.opens).length;
     if (follows) {
       this.forward(step.opens);
-      follows = step.outputs.every((id, n) => near(this.values[id], outer[n]));
+      follows = step.outputs.every((value, n) => near(this.values[value], outer[n]));
     }
     if (!follows) nested(this.data, step.opens).forEach((inner) => this.stale.add(inner));
-    step.outputs.forEach((id, n) => {
-      this.values[id] = outer[n];
+    step.outputs.forEach((value, n) => {
+      this.values[value] = outer[n];
     });
   }
 
@@ -151,17 +152,27 @@ class Run {
 
   ruleBack(id, arrived) {
     const step = this.data.steps[id];
-    const several = ruleOf(step.op).several;
-    const g = several ? arrived.map((x, n) => x ?? zeros(this.values[step.outputs[n]].shape)) : arrived[0];
+    let [g] = arrived;
+    if (ruleOf(step.op).several) {
+      g = this.results(id).map((made) => zeros(made.shape));
+      arrived.forEach((own, n) => {
+        if (own) g[resultOf(step, n)] = own;
+      });
+    }
     return this.product(id, g).map((dx, n) => dx && unbroadcast(dx, this.values[step.inputs[n]].shape));
+  }
+
+  /** All results of a step's rule, also those that nobody reads. */
+  results(id) {
+    const step = this.data.steps[id];
+    return [ruleOf(step.op).forward(this.inputs(step), this.params[id])].flat();
   }
 
   /** The rule's gradients, not yet summed over broadcast axes; null where none is wanted. */
   product(id, g) {
     const step = this.data.steps[id];
     const inputs = this.inputs(step);
-    const outs = step.outputs.map((out) => this.values[out]);
-    const out = ruleOf(step.op).several ? outs : outs[0];
+    const out = this.values[step.outputs[0]];
     const found = ruleOf(step.op).backward(g, inputs, out, this.params[id]);
     return step.inputs.map((value, n) => {
       if (value === null || !this.data.values[value].needs_grad) return null;
@@ -207,20 +218,29 @@ class Run {
     const inputs = this.inputs(step);
     const x = inputs[n];
     inputs[n] = array(shape, Float64Array.from(spread(x.shape, shape), (i) => x.data[i]), x.dtype);
-    const { several, forward, backward } = ruleOf(step.op);
+    const { forward, backward } = ruleOf(step.op);
     const out = forward(inputs, this.params[id]);
-    const ones = full(shape, 1);
-    return backward(several ? [ones] : ones, inputs, out, this.params[id])[n];
+    return backward(this.one(id, (g) => g.data.fill(1)), inputs, out, this.params[id])[n];
+  }
+
+  /** A gradient that arrives at the first output of a step alone, as its rule wants it. */
+  one(id, mark) {
+    const step = this.data.steps[id];
+    const g = zeros(this.values[step.outputs[0]].shape);
+    mark(g);
+    if (!ruleOf(step.op).several) return g;
+    return this.results(id).map((made, n) => (n === resultOf(step, 0) ? g : zeros(made.shape)));
   }
 
   jacobian(id) {
     const step = this.data.steps[id];
     const { shape } = this.values[step.outputs[0]];
     return Array.from({ length: sizeOf(shape) }, (_, i) => {
-      const g = zeros(shape);
-      g.data[i] = 1;
+      const g = this.one(id, (own) => {
+        own.data[i] = 1;
+      });
       const shapeOf = (n) => this.values[step.inputs[n]].shape;
-      const sent = this.product(id, ruleOf(step.op).several ? [g] : g);
+      const sent = this.product(id, g);
       return sent.map((dx, n) => dx && unbroadcast(dx, shapeOf(n)));
     });
   }
@@ -257,7 +277,7 @@ function prepared(data, edits) {
   const names = unsupported(data);
   if (names.length) return { unsupported: names };
   const run = new Run(data, edits);
-  const missing = run.missing();
+  const missing = run.unknown(0);
   return missing.length ? { missing } : { run };
 }
 
