@@ -41,10 +41,10 @@ def draw(
 ) -> Drawing:
     """Draw how a tensor was computed, or what a function or a module does.
 
-    ``tt.draw(loss)`` draws the graph behind a tensor. ``tt.draw(model, x)`` and ``tt.draw(f, x, y)``
-    call a module or a function, and draw what it did with these inputs; from the one number that it
-    returns, a loss, gradients are computed too. No ``.grad`` is touched, and generators and buffers
-    are as before afterwards.
+    ``tt.draw(loss)`` draws the graph behind a tensor. ``tt.draw(model, x)`` and ``tt.draw(f, x)``
+    call a module or a function, and draw what it did with these inputs; if one number comes back, a
+    loss, gradients are computed too. No ``.grad`` is touched, and generators and buffers are as
+    before afterwards (of the modules that a function reaches by its names); hooks are called.
 
     Ops are blue circles and ellipses (two rims: a fused op, see ``open``), tensors are boxes:
     parameters and other leaves that require gradients yellow, inputs green-grey, results white or,
@@ -95,17 +95,16 @@ def draw(
         TypeError: ``tensor`` is neither a Tensor, nor a non-empty sequence of them, nor can be
             called; or an argument is of another type.
         ValueError: ``depth`` is negative, ``open`` names an op that has no reference, ``zoom`` is
-            none of the three, there is no such ``module``, or too many scalars, or of unknown value.
+            none of the three, there is no such ``module``, or scalars are too many or not known.
     """
     check(zoom, module, depth, merge, limit, values)
     names: Collection[str] | bool = [open] if isinstance(open, str) else open
     check_names(names)
     chosen = _Choice(zoom, module, depth, names, merge, direction, limit, values)
-    several = isinstance(tensor, (list, tuple))
     if callable(tensor) and not isinstance(tensor, Tensor):
         with run(tensor, inputs) as found:
             return chosen.drawing(found.outputs, found)
-    tensors: list[Tensor] = list(tensor) if several else [tensor]  # type: ignore[arg-type, list-item]
+    tensors: list[Any] = list(tensor) if isinstance(tensor, (list, tuple)) else [tensor]
     if not tensors or not all(isinstance(t, Tensor) for t in tensors):
         kinds = ", ".join(type(t).__name__ for t in tensors) or "an empty sequence"
         raise TypeError(
@@ -113,8 +112,8 @@ def draw(
         )
     if inputs:
         raise TypeError(
-            "inputs: expected none, as a tensor is drawn, and not a function to be called with them "
-            f"(to fold modules, write depth={inputs[0]!r})"
+            "inputs: expected none, as a tensor is drawn, and not a function to be called with them"
+            f"; to fold modules, write depth={inputs[0]!r}"
         )
     return chosen.drawing(tensors, None)
 

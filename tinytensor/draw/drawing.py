@@ -43,6 +43,7 @@ class Drawing:
     ) -> None:
         self.picture, self.source, self.limit = picture, source, limit
         self.direction, self.whole = direction, whole or picture
+        self._slow = False
 
     @property
     def patience(self) -> float | None:
@@ -107,8 +108,8 @@ class Drawing:
         boxes = self.picture.boxes()
         if self.limit is not None and boxes > self.limit:
             raise ValueError(
-                f"this picture would have {boxes:,} boxes, the limit is {self.limit:,}, for Graphviz "
-                f"would take more than {PATIENCE:g} s: {CURES}"
+                f"this picture would have {boxes:,} boxes, the limit is {self.limit:,}, for "
+                f"Graphviz would take more than {PATIENCE:g} s: {CURES}"
             )
 
     def _repr_svg_(self) -> str | None:
@@ -119,6 +120,7 @@ class Drawing:
         try:
             return self.svg()
         except TooSlow:
+            self._slow = True
             return None
 
     if not TYPE_CHECKING:  # which then knows what is missing
@@ -130,4 +132,6 @@ class Drawing:
     def __repr__(self) -> str:
         boxes, arrows = self.picture.boxes(), sum(1 for _ in self.picture.arrows())
         how = "" if renderer() else ", no Graphviz here: save('graph.gv') works"
+        if self._slow:
+            how = ", for which Graphviz takes too long: fold it, as .svg() explains"
         return f"<Drawing of {boxes} boxes and {arrows} arrows{how}>"

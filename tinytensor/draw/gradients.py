@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .picture import Value
+
 # notes on the gradients of leaves
 SEVERAL = "grad changed since, or of several backwards"
 BY_HAND = "grad not made by backward"
@@ -41,3 +43,32 @@ def doubt(version: Any, walks: frozenset[int]) -> str | None:
         return None
     alone = first == last and len(walks) == 1
     return "" if alone and version.count == count else SEVERAL
+
+
+def doubt_leaves(
+    leaves: dict[tuple[int, bool], Value],
+    tensors: dict[int, Any],
+    walks: dict[int, frozenset[int]],
+) -> None:
+    """Show the gradient of a leaf only where the backward of what is drawn had a part in it.
+
+    It is one number for a tensor that is drawn twice, before and after a write to it.
+
+    Args:
+        leaves: by id of the tensor, and whether it was written to since. tensors: by id of a value.
+        walks: by id of the tensor, see :func:`walks_behind`; none where the backward was ours.
+    """
+    for (key, _), value in leaves.items():
+        tensor = tensors.get(id(value))
+        if tensor is None or (value.grad is None and value.grad_looked is None):
+            continue
+        if key in walks:  # not a leaf drawn alone, or of an opened op
+            note = doubt(tensor.grad.version, walks[key])
+            value.grad_note = note or ""
+            if note is None:
+                value.grad = value.grad_looked = None
+    for (key, changed), value in leaves.items():
+        now = leaves.get((key, False))
+        if changed and now is not None and (now.grad is not None or now.grad_looked is not None):
+            value.grad, value.grad_note, value.grad_looked = None, "", None
+            now.grad_note = "\n".join(filter(None, (now.grad_note, BOTH)))

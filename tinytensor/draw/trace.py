@@ -8,7 +8,7 @@ from typing import Any
 from weakref import ReferenceType
 
 from ..graph.node import Seen
-from .gradients import BOTH, doubt, walks_behind
+from .gradients import doubt_leaves, walks_behind
 from .opened import Inside, rewritten, saved, written
 from .picture import (
     BUFFER,
@@ -104,7 +104,8 @@ class Tracer:
         self.walks = walks_behind(nodes)
         self.numbers = measure(nodes) if measure is not None else None
         self.walk(nodes, None)
-        self.doubt_gradients()
+        own = self.numbers is not None and self.numbers.own_grads
+        doubt_leaves(self.leaves, self.tensors, {} if own else self.walks)
         self.picture = Picture(self.steps, [self.output(tensor) for tensor in outputs])
 
     def output(self, tensor: Any) -> Value:
@@ -226,33 +227,6 @@ class Tracer:
         self.leaves[id(tensor), changed] = value
         self.tensors[id(value)] = tensor
         return value
-
-    def doubt_gradients(self) -> None:
-        """Show the gradient of a leaf only where the backward of what is drawn had a part in it.
-
-        It is one number for a tensor that is drawn twice, before and after a write to it.
-        """
-        for (key, _), value in self.leaves.items():
-            tensor = self.tensors.get(id(value))
-            if tensor is None or tensor.grad is None or self.made_grads():
-                continue
-            if value.grad is None and value.grad_looked is None:
-                continue
-            walks = self.walks.get(key)
-            if walks is not None:  # not a leaf drawn alone, or of an opened op
-                note = doubt(tensor.grad.version, walks)
-                value.grad_note = note or ""
-                if note is None:
-                    value.grad = value.grad_looked = None
-        for (key, changed), value in self.leaves.items():
-            now = self.leaves.get((key, False))
-            if changed and now is not None and (now.grad is not None or now.grad_looked):
-                value.grad, value.grad_note, value.grad_looked = None, "", None
-                now.grad_note = "\n".join(filter(None, (now.grad_note, BOTH)))
-
-    def made_grads(self) -> bool:
-        """Are the gradients of leaves those of a backward of our own?"""
-        return self.numbers is not None and self.numbers.own_grads
 
     def constant(self, node: Any, i: int) -> Value | None:
         """An operand without a gradient: its numbers if it is small, else its shape alone."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..draw.dot import SYMBOLS, inside_words, name_of
+from ..draw.dot import SYMBOLS
 from ..draw.fold import copies, count
+from ..draw.formats.labels import inside_words, name_of
 from ..draw.layout import Box, Edge, Frame, layout
 from ..draw.picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 from ..draw.words import flag_words, settled

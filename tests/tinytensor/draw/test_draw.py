@@ -256,7 +256,7 @@ def test_drawing_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("what", "how", "error", "says"),
     [
-        (3.0, {}, TypeError, "tensor: expected a Tensor or several"),
+        (3.0, {}, TypeError, "tensor: expected a Tensor, several"),
         ([], {}, TypeError, "an empty sequence"),
         ([1.0], {}, TypeError, "float"),
         (None, {}, TypeError, "NoneType"),
@@ -271,7 +271,7 @@ def test_drawing_changes_nothing() -> None:
         ("x", {"open": 3}, TypeError, "open: expected the name of an op, several, or True, got 3"),
         ("x", {"open": None}, TypeError, "open: expected the name"),
         ("x", {"values": "yes"}, TypeError, "values: expected None, True or False, got 'yes'"),
-        ("x", {"merge": 1}, TypeError, "merge: expected True or False, got 1"),
+        ("x", {"merge": 1}, TypeError, "merge: expected None, True or False, got 1"),
         ("x", {"limit": "9"}, TypeError, "limit: expected None or an integer, got '9'"),
         ("x", {"rankdir": "LR"}, TypeError, "use direction='LR'"),
         ("x", {"format": "png"}, TypeError, r"\.save\('x.png'\)"),

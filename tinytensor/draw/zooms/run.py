@@ -260,6 +260,8 @@ def modules_of(what: Any) -> list[Any]:
             waiting += [*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values()]
             names = thing.__code__.co_names
             waiting += [thing.__globals__[name] for name in names if name in thing.__globals__]
+        elif callable(thing) and not inspect.isclass(thing):
+            waiting += [part for part in vars_of(thing) if hasattr(type(part), "named_buffers")]
     return list(found.values())
 
 
