@@ -306,8 +306,16 @@ def repeats(
     runs: list[tuple[list[_Body], bool]] = []
     run: list[_Body] = []
     wiring: object = None
-    for group, steps in groups.items():
-        body = _Body(group, steps, readers)
+    outline = {g: (g.kind, tuple(step.title for step in steps)) for g, steps in groups.items()}
+    order = list(groups)
+    for i, group in enumerate(order):
+        # nearly all are told apart by the names of their ops; the rest is looked at closely
+        near = [outline[other] for other in order[max(0, i - 1) : i + 2] if other is not group]
+        if outline[group] not in near:
+            runs.append((run, wiring == "beside"))
+            run, wiring = [], None
+            continue
+        body = _Body(group, groups[group], readers)
         how: object = None
         if run:
             how = run[-1].feeds(body, readers)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ..picture import Group, Step, Value
 
+_SPECIAL = set("&<>\"\\")
 INK, SOFT, GRADIENT = "#1f2933", "#6b7785", "#b3382c"
 
 # ---- DOT's syntax --------------------------------------------------------------------------------
@@ -13,6 +14,8 @@ INK, SOFT, GRADIENT = "#1f2933", "#6b7785", "#b3382c"
 
 def escape(text: str) -> str:
     """Text for an HTML-like label: nothing in it is markup, a DOT escape or a line end."""
+    if text.isprintable() and _SPECIAL.isdisjoint(text):
+        return text
     named = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\\": "&#92;&#92;"}
     named |= {"\n": "<BR/>", "\t": " "}
     return "".join(named.get(c, c if c.isprintable() else f"&#{0xFFFD};") for c in text)
@@ -26,6 +29,8 @@ def brief(name: str, longest: int = 60) -> str:
 
 def quote(text: str) -> str:
     """A quoted DOT string that shows exactly this text, for tooltips."""
+    if text.isprintable() and _SPECIAL.isdisjoint(text):
+        return f'"{text}"'
     text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
     text = text.replace("&", "&amp;").replace("\\", "&#92;&#92;").replace('"', "&quot;")
     return '"' + text.replace("\n", "\\n") + '"'

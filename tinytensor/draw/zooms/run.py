@@ -192,7 +192,7 @@ def named_inputs(what: Any, inputs: tuple[Any, ...]) -> list[Any]:
 
     def fresh(leaf: Any, name: str) -> Any:
         array = type(leaf) in BY_TYPE and (not is_module or leaf.dtype.kind == "f")
-        if array or (isinstance(leaf, (float, np.floating)) and not is_module):
+        if array or (isinstance(leaf, (float, np.floating)) and wanted):
             leaf = tensor(leaf)
         if not isinstance(leaf, Tensor) or type(leaf).__name__ == "Parameter":
             return leaf
