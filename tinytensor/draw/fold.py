@@ -274,18 +274,16 @@ def merge_repeats(picture: Picture) -> Picture:
     """
     inside = bodies(picture)
     readers = picture.readers()
+    gone: set[int] = set()  # steps, by id
     waiting: list[Group | None] = [None]
     while waiting:
         groups = inside.get(waiting.pop(), {})
-        runs = repeats(groups, readers)
-        for run, together in runs:
-            picture = merged(picture, run, together)
+        for run, together in repeats(groups, readers):
+            gone |= merge(run, together, readers)
             for body in run[1:]:
                 del groups[body.group]
-        if runs:
-            readers = picture.readers()
         waiting.extend(groups)
-    return picture
+    return Picture([step for step in picture.steps if id(step) not in gone], picture.outputs)
 
 
 def bodies(picture: Picture) -> dict[Group | None, dict[Group, list[Step]]]:
@@ -355,34 +353,40 @@ def pool(run: list[_Body], drawn: set[int]) -> None:
     assert first.group.count == len(run)
 
 
-def merged(picture: Picture, run: list[_Body], together: bool) -> Picture:
-    """Keep the first group of a run; of the last only its results, which the first now makes."""
+def merge(run: list[_Body], together: bool, readers: dict[int, list[Step]]) -> set[int]:
+    """Keep the first group of a run; of the last only its results, which the first now makes.
+
+    Returns:
+        The steps that are no longer drawn, by id; ``readers`` knows of it.
+    """
     first, last = run[0], run[-1]
-    gone = {id(step) for body in run[1:] for step in body.steps}
     first.group.count, first.group.last = len(run), last.group.title
     first.group.together = together
     pool(run, set() if together else {id(value) for value in last.leaving})
-    hidden = [value for step in first.steps for value in step.outputs]
-    if together:
-        lost = {id(value) for body in run[1:] for value in body.leaving}
-    else:
-        lost = set()
+    hidden = {id(value): value for step in first.steps for value in step.outputs}
+    lost = {id(value) for body in run[1:] for value in body.leaving} if together else set()
+    if not together:
         for value in last.leaving:  # with the last one's numbers: they are what the rest reads
             i, k = last.made[id(value)]
             maker, old = first.steps[i], first.steps[i].outputs[k]
             maker.outputs[k], value.step = value, maker
             for step in first.steps:
-                step.inputs = [value if v is old else v for v in step.inputs]
-                step.reads = [value if v is old else v for v in step.reads]
-            hidden.remove(old)
-    for value in (*hidden, *first.own):  # their numbers are the first's alone
+                if any(v is old for v in step.inputs):
+                    step.inputs = [value if v is old else v for v in step.inputs]
+                    step.reads = [value if v is old else v for v in step.reads]
+                    readers.setdefault(id(value), []).append(step)
+            del hidden[id(old)]
+    for value in (*hidden.values(), *first.own):  # their numbers are the first's alone
         value.forget()
     for value in first.unlike(run):
         value.forget()
         value.looked = value.grad_looked = None
         value.flags = {}
-    steps = [step for step in picture.steps if id(step) not in gone]
-    for step in steps:
+    gone = {id(step) for body in run[1:] for step in body.steps}
+    read = {id(v) for body in run[1:] for step in body.steps for v in step.inputs}
+    for number in read - lost:
+        readers[number] = [step for step in readers[number] if id(step) not in gone]
+    for step in {id(s): s for number in lost for s in readers.pop(number, [])}.values():
         kept = [(v, w) for v, w in zip(step.inputs, step.labels, strict=True) if id(v) not in lost]
         step.inputs, step.labels = [v for v, _ in kept], [w for _, w in kept]
-    return Picture(steps, picture.outputs)
+    return gone

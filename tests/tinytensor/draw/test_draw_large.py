@@ -20,7 +20,7 @@ from tinytensor.draw.render import TooSlow, renderer
 from .dotgraph import leaf, parse
 
 BUDGET = 1.0  # seconds of the processor; more on one that is slow, or that others keep busy
-USUAL = 0.12  # what :func:`work` takes on two cores of an AMD EPYC, alone
+USUAL = 0.035  # what :func:`work` takes on two cores of an AMD EPYC, alone
 
 
 class Cell(nn.Module):
