@@ -19,6 +19,7 @@ from .graph_pages import (
     progress,
     read,
     softmax,
+    thrice,
     two_neurons,
     walk,
 )
@@ -72,29 +73,35 @@ def test_every_number_of_every_step_is_the_engines(
     assert shown >= sum(len(v["data"]) for v in data["values"] if v["data"] and v["grad"]) * 0.5
 
 
-def test_the_terms_of_a_shared_value_come_in_one_by_one(open_page: Callable[..., Any]) -> None:
-    steps = two_neurons()
+@pytest.mark.parametrize("make", [two_neurons, thrice])
+def test_the_terms_of_a_shared_value_come_in_one_by_one(
+    make: Callable[[], Any], open_page: Callable[..., Any]
+) -> None:
+    steps = make()
     data = steps.data()
     page = open_page(steps.html(), **STILL)
     x = id_of(data, "x")
-    sums = []
+    sums: list[str] = []
+    lines = []
     for _ in walk(page):
         found = numbers_in(page, x, "grad")
         if found != ["\N{MIDDLE DOT}"] and (not sums or found[0] != sums[-1]):
             sums.append(found[0])
-            if len(sums) == 2:
-                line = page.locator(".sum .equation").inner_text()
+            lines.append(page.locator(".sum .equation").inner_text().split(" = "))
     terms = [
         data["steps"][step]["terms"][i][0]
         for step in data["backward"]
         for i, value in enumerate(data["steps"][step]["inputs"])
         if value == x and data["steps"][step]["view"] == 0
     ]
-    assert len(terms) == 2 and len(sums) == 2
-    assert close(sums[0], terms[0]) and close(sums[1], sum(terms))
-    left, right = line.split(" = ")
-    one, other = left.split(" + ")
-    assert close(one, terms[0]) and close(other.strip("()"), terms[1]) and close(right, sum(terms))
+    assert len(sums) == len(terms) >= 2
+    for n, (shown, line) in enumerate(zip(sums, lines), 1):
+        assert close(shown, sum(terms[:n]), 3)
+        parts = line[0].removesuffix(" + …").split(" + ")
+        assert len(parts) == n
+        assert all(close(part.strip("()"), term, 3) for part, term in zip(parts, terms))
+        if n > 1:
+            assert close(line[1].removesuffix(" + …"), sum(terms[:n]), 3)
 
 
 def test_the_product_is_gradient_times_local_derivative(open_page: Callable[..., Any]) -> None:

@@ -95,7 +95,7 @@ function Local({ data, moment, step, words, act, marks }) {
   return (
     <div>
       <Scroller class="rule wide" label={say("gradient rule")}><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></Scroller>
-      <p class="soft">{say("g stands for")}{named(data, step, words)}</p>
+      <Legend {...{ data, step, words }} />
       {single && (
         <Equation>
           <span class="fraction"><span>∂{letter(data, out.id, words)}</span><span>∂{letter(data, operand.id, words)}</span></span>
@@ -106,6 +106,10 @@ function Local({ data, moment, step, words, act, marks }) {
     </div>
   );
 }
+
+const Legend = ({ data, step, words }) => (
+  <p class="soft">{words.say("g stands for")}{named(data, step, words)}</p>
+);
 
 // "x: w, y: n" where the op calls its operands otherwise than the user does
 function named(data, step, words) {
@@ -144,6 +148,7 @@ function Term({ data, list, index, moment, step, words, act, marks, state }) {
       {term && !scalar && (
         <>
           <Scroller class="rule wide" label={say("gradient rule")}><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></Scroller>
+          <Legend {...{ data, step, words }} />
           <div class="flowing">
             {g && <Matrix kind="grad" caption={say("arrived title", { out: nameOf(data, out.id, words) })} numbers={g} shape={out.shape}
               at={{ value: out.id, of: "grad" }} {...{ words, act, marks }} />}
