@@ -6,6 +6,7 @@ The page's own words for all this are in ``pages/src/graph``; its data are descr
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,14 @@ BUDGET = 380_000  # characters of JSON; with the page itself it stays under 500 
 COLUMN, ROW, HEADER, MARGIN, PADDING = 56, 18, 18, 14, 10
 
 
-def encode(story: Story, title: str, direction: str | None = None) -> dict[str, Any]:
+def encode(
+    story: Story, title: Any, about: Any = "", direction: str | None = None
+) -> dict[str, Any]:
     """The page's data, with as many numbers as fit into it."""
-    made = _Encoder(story, title, direction)
+    made = _Encoder(story, direction)
     for size in SIZES:
-        data = made.data(size)
+        found = made.data(size)
+        data = {"format": 1, "kind": "steps", "title": title, "about": about, **found}
         if size == SHOWN or made.length(data) <= BUDGET:
             return data
     raise AssertionError("one of the sizes was returned")
@@ -40,8 +44,8 @@ def encode(story: Story, title: str, direction: str | None = None) -> dict[str, 
 class _Encoder:
     """Numbers values and steps, and writes them down."""
 
-    def __init__(self, story: Story, title: str, direction: str | None) -> None:
-        self.story, self.title = story, title
+    def __init__(self, story: Story, direction: str | None) -> None:
+        self.story = story
         self.values: list[Value] = []
         self.number: dict[int, int] = {}  # by id of a value
         for view in story.views:
@@ -56,12 +60,9 @@ class _Encoder:
         self.views = [self.view(view, direction) for view in story.views]
 
     def data(self, size: int) -> dict[str, Any]:
-        """All of it, with tensors of up to ``size`` elements."""
+        """Values, steps and views, with the numbers of tensors of up to ``size`` elements."""
         ops = {told.node.op.name: told.node.op for told in self.story.told}
         return {
-            "format": 1,
-            "kind": "steps",
-            "title": self.title,
             "values": [self.value(value, size) for value in self.values],
             "steps": [self.told(told, size) for told in self.story.told],
             "backward": [self.step[id(told)] for told in self.story.backward],
@@ -73,8 +74,6 @@ class _Encoder:
     @staticmethod
     def length(data: dict[str, Any]) -> int:
         """About how many characters it takes."""
-        import json
-
         return len(json.dumps(data, separators=(",", ":")))
 
     # ---- values ----------------------------------------------------------------------------------
@@ -110,8 +109,8 @@ class _Encoder:
             "params": plain_settings(told.node.params),
             "inputs": [None if v is None else self.number[id(v)] for v in told.operands],
             "names": told.names,
-            "outputs": [self.number[id(value)] for value in told.step.outputs],
-            "results": [value.index or 0 for value in told.step.outputs],
+            "outputs": [self.number[id(value)] for _, value in sorted(told.results.items())],
+            "results": sorted(told.results),
             "view": told.view,
             "opens": told.opens,
             "line": self.lines.line(self.point.get(id(told))),
@@ -135,7 +134,7 @@ class _Encoder:
             Box(f"s{self.step[id(told)]}", *step_size(told), frame_of(told.step.group), round=True)
             for told in view.told
         ]
-        makers = {id(v): told for told in view.told for v in told.step.outputs}
+        makers = {id(v): told for told in view.told for v in told.results.values()}
         boxes += [
             Box(f"v{self.number[id(value)]}", *value_size(value), self.frame(value, makers, place))
             for value in values
@@ -149,9 +148,10 @@ class _Encoder:
             for value, label in zip(read, labels, strict=True):
                 number = self.number[id(value)]
                 edges.append(Edge(f"v{number}", step, number, label))
-            for value in told.step.outputs:
+            several = len(told.step.outputs) > 1 or told.step.outputs[0].index is not None
+            for place_of, value in told.results.items():
                 number = self.number[id(value)]
-                label = "" if value.index is None else f"[{value.index}]"
+                label = f"[{place_of}]" if several else ""
                 edges.append(Edge(step, f"v{number}", number, label))
         drawn = [
             Frame(g.title, g.kind, frame_of(g.parent), g.level, g.count) for g in frames

@@ -22,6 +22,7 @@ from ..draw.words import called
 from ..graph.grad_mode import no_grad
 from ..graph.node import Dropped
 from ..graph.step import pull_back
+from ..tensor.tensor import Tensor
 from .apply import Applied, Local, apply, local
 
 INNER = 400  # steps inside fused ops, in all; those that would exceed it stay closed
@@ -34,6 +35,7 @@ class Told:
     Attributes:
         step: title, inputs and frame. node: the graph node that it was.
         operands: a value per operand of the op, None for one left out.
+        results: values by their place among the op's results; without those that nobody read.
         applied: the op on known numbers; None where those are not known.
         terms: per operand what it adds to the gradient. locals: and the derivative, both or None.
         view: the number of the view it stands in. opens: of the one inside it, or None.
@@ -42,6 +44,7 @@ class Told:
     step: Step
     node: Any
     operands: list[Value | None]
+    results: dict[int, Value]
     view: int
     applied: Applied | None = None
     terms: list[Any] = field(default_factory=list)
@@ -75,7 +78,7 @@ class View:
         """What is drawn in it, each once: results where they are made."""
         found: dict[int, Value] = {}
         for told in self.told:
-            for value in (*told.operands, *told.step.outputs):
+            for value in (*told.operands, *told.results.values()):
                 if value is not None:
                     found.setdefault(id(value), value)
         for value in self.leaving:
@@ -117,7 +120,7 @@ class Story:
         (value,) = tracer.picture.outputs
         title = value.name or (tracer.picture.steps[-1].title if tracer.picture.steps else "tensor")
         view = View(title, "top", leaving=[value])
-        self.tell(tracer, view)
+        self.tell(tracer, view, {})
         self.grads[id(value)] = host(cotangent)
         self.walk_back(view)
         for told in list(view.told):
@@ -125,14 +128,23 @@ class Story:
 
     # ---- forward ---------------------------------------------------------------------------------
 
-    def tell(self, tracer: Tracer, view: View) -> None:
-        """A view of what a walk has found, with the numbers of forward."""
+    def tell(self, tracer: Tracer, view: View, outside: dict[int, Value]) -> None:
+        """A view of what a walk has found, with the numbers of forward.
+
+        ``outside``: by id of a value of the walk, the one that it is outside of this view.
+        """
+
+        def known(value: Value) -> Value:
+            return outside.get(id(value), value)
+
         number = len(self.views)
         self.views.append(view)
         self.tracers.append(tracer)
         for step in tracer.picture.steps:
             node = tracer.nodes[id(step)]
-            told = Told(step, node, tracer.reads[id(step)], number)
+            operands = [None if v is None else known(v) for v in tracer.reads[id(step)]]
+            results = {value.index or 0: known(value) for value in step.outputs}
+            told = Told(step, node, operands, results, number)
             view.told.append(told)
             self.told.append(told)
             self.compute(told)
@@ -145,14 +157,12 @@ class Story:
             array, there = self.numbers(node, i, value)
             known &= there
             arrays.append(array)
-        outputs = told.step.outputs
         if known:
             told.applied = apply(node.op, node.params, arrays, node.needs)
-            for value in outputs:
-                result = told.applied.results[value.index or 0]
-                self.arrays.setdefault(id(value), result.data)
-        elif len(outputs) == 1 and node.value is not None and not written(node.version, node):
-            self.arrays[id(outputs[0])] = host(node.value)
+            for i, value in told.results.items():
+                self.arrays.setdefault(id(value), told.applied.results[i].data)
+        elif node.value is not None and not written(node.version, node):
+            self.arrays[id(told.results[0])] = host(node.value)
 
     def numbers(self, node: Any, i: int, value: Value | None) -> tuple[Any, bool]:
         """What a node was given as operand ``i``, and whether that is known."""
@@ -177,7 +187,7 @@ class Story:
         """
         entering = {id(value) for value in view.entering}
         for told in reversed(view.told):
-            cotangents = {v.index or 0: self.grads.get(id(v)) for v in told.step.outputs}
+            cotangents = {i: self.grads.get(id(v)) for i, v in told.results.items()}
             told.terms = [None] * len(told.operands)
             told.locals = [None] * len(told.operands)
             if all(g is None for g in cotangents.values()):
@@ -201,7 +211,7 @@ class Story:
         applied, op = told.applied, told.node.op
         if applied is None or getattr(op, "reference", None) is None or self.inside(told, op.name):
             return
-        arrays = [getattr(x, "data", x) if hasattr(x, "node") else x for x in applied.operands]
+        arrays = [x.data if isinstance(x, Tensor) else x for x in applied.operands]
         with listening() as names:
             found = apply(op, applied.params, arrays, applied.wanted, op.reference)
         if any(result.node is None for result in found.results):
@@ -209,25 +219,22 @@ class Story:
         pairs = [
             (tensor, value)
             for tensor, value in zip(found.operands, told.operands, strict=True)
-            if hasattr(tensor, "node") and value is not None
+            if isinstance(tensor, Tensor) and value is not None
         ]
         tracer = Tracer(found.results, known=pairs, names=names)
         steps = tracer.picture.steps
         if self.inner + len(steps) > INNER or not steps:
             return
         self.inner += len(steps)
-        outside = {value.index or 0: value for value in told.step.outputs}
-        for i, (result, inner) in enumerate(
-            zip(found.results, tracer.picture.outputs, strict=True)
-        ):
-            if i in outside:
-                _same(tracer, inner, outside[i])
-            self.arrays.setdefault(id(inner), result.data)
+        outside: dict[int, Value] = {}
+        for i, inner in enumerate(tracer.picture.outputs):
+            if i in told.results:
+                outside[id(inner)] = told.results[i]
         told.opens = len(self.views)
         view = View(op.name, "reference", parent=told.view, step=told)
         view.entering = [value for value in told.operands if value is not None]
-        view.leaving = list(outside.values())
-        self.tell(tracer, view)
+        view.leaving = list(told.results.values())
+        self.tell(tracer, view, outside)
         self.walk_back(view)
         for deeper in list(view.told):
             self.open_up(deeper)
@@ -239,14 +246,6 @@ class Story:
             if told is not None and told.node.op.name == name:
                 return True
         return False
-
-
-def _same(tracer: Tracer, inner: Value, outer: Value) -> None:
-    """A value of an opened op is one that it has outside."""
-    for step in tracer.picture.steps:
-        step.outputs = [outer if value is inner else value for value in step.outputs]
-        reads = tracer.reads[id(step)]
-        tracer.reads[id(step)] = [outer if value is inner else value for value in reads]
 
 
 def by_the_graph(node: Any, cotangents: dict[int, Any], device: Device) -> list[Any]:

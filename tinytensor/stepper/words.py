@@ -15,6 +15,8 @@ from ..draw.words import short
 
 AROUND = 3  # lines shown above the first and below the last that made an op
 APART = 12  # lines that nobody used, and a file is cut there
+#: the command line itself, which is no user's code
+_PROGRAM = ("tinytensor", "tinytensor.exe", "__main__.py")
 
 
 class Lines:
@@ -32,6 +34,8 @@ class Lines:
             if (where := located(point)) is not None:
                 used.setdefault(where.file, set()).update((where.line, where.end_line))
         for file, numbers in used.items():
+            if os.path.basename(file) in _PROGRAM:
+                continue
             text = linecache.getlines(file)
             for first, last in _runs(sorted(numbers)):
                 self._add(file, text, first, last)

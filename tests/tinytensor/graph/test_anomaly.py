@@ -52,7 +52,8 @@ def test_a_bad_gradient_from_above_is_told() -> None:
 def test_the_line_is_known_without_the_forward_pass_inside_too() -> None:
     x = leaf([0.0])
     y, line = tt.sqrt(x).sum(), here()
-    with tt.detect_anomaly(), pytest.raises(RuntimeError, match=f"'sqrt', applied at .*test_anomaly.py:{line}:"):
+    message = f"'sqrt', applied at .*test_anomaly.py:{line}:"
+    with tt.detect_anomaly(), pytest.raises(RuntimeError, match=message):
         y.backward()
 
 
