@@ -18,8 +18,8 @@ SMOOTH = [
 POSITIVE = ["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"]
 #: with kinks or steps
 KINKED = [
-    "abs", "relu", "leaky_relu", "elu", "selu", "hardtanh", "hard_sigmoid", "hard_swish", "softsign",
-    "celu", "sign", "floor", "round", "trunc", "ceil",
+    "abs", "relu", "leaky_relu", "elu", "selu", "hardtanh", "hard_sigmoid", "hard_swish", "celu",
+    "softsign", "sign", "floor", "round", "trunc", "ceil",
 ]  # fmt: skip
 PAIRS = ["add", "sub", "mul", "logaddexp", "lerp"]
 KINKED_PAIRS = ["maximum", "minimum", "fmax", "fmin"]
@@ -34,8 +34,15 @@ class Builder:
     def __init__(self, rng: np.random.Generator):
         self.rng = rng
         shape = tuple(int(n) for n in rng.integers(1, 4, rng.integers(0, 4)))
-        shapes = [shape, shape[1:], shape[-1:], tuple(1 if rng.random() < 0.4 else n for n in shape)]
-        leaves: list[Any] = [np.asarray(rng.standard_normal(s)) for s in shapes[: rng.integers(2, 5)]]
+        shapes = [
+            shape,
+            shape[1:],
+            shape[-1:],
+            tuple(1 if rng.random() < 0.4 else n for n in shape),
+        ]
+        leaves: list[Any] = [
+            np.asarray(rng.standard_normal(s)) for s in shapes[: rng.integers(2, 5)]
+        ]
         leaves += [float(rng.uniform(0.5, 2)), rng.random(shape) < 0.5]
         leaves.append(rng.integers(0, 3, tuple(rng.integers(1, 4, rng.integers(1, 3)))))
         if rng.random() < 0.3:  # ties
@@ -154,7 +161,9 @@ class Builder:
         if kind == 7:
             return self.add("stack", [x, x], axis=axis - n)
         if kind == 8:
-            index = tuple(slice(None, None, -1) if rng.random() < 0.5 else int(rng.integers(m)) for m in shape)
+            index = tuple(
+                slice(None, None, -1) if rng.random() < 0.5 else int(rng.integers(m)) for m in shape
+            )
             return self.add("getitem", [x], index=index)
         if kind == 9:
             rows = rng.integers(-shape[0], shape[0], 3)
@@ -191,9 +200,11 @@ class Builder:
         if kind == 1 and len(self.shape(x)) == 2:
             return self.add("einsum", [x, x], subscripts="ij,kj->ki")
         y = self.pick(
-            lambda s: len(s) > 0
-            and (s[0] if len(s) == 1 else s[-2]) == inner
-            and _fits(s[:-2], self.shape(x)[:-2])
+            lambda s: (
+                len(s) > 0
+                and (s[0] if len(s) == 1 else s[-2]) == inner
+                and _fits(s[:-2], self.shape(x)[:-2])
+            )
         )
         return y is not None and self.add("matmul", [x, y])
 
