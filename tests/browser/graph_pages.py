@@ -24,6 +24,14 @@ def two_neurons() -> Any:
     return tt.step_through(out)
 
 
+def thrice() -> Any:
+    """x is read by three steps, once by each of two and twice by the third."""
+    x = tt.tensor(0.7, requires_grad=True, name="x")
+    loss = (x * x + tt.sin(x)) * x
+    loss.name = "loss"
+    return tt.step_through(loss)
+
+
 def softmax() -> Any:
     scores = tt.tensor([0.0, 1.0, 3.0], requires_grad=True, name="scores")
     p = tt.softmax(scores)
@@ -55,7 +63,9 @@ def products() -> Any:
 
 def read(text: str) -> float:
     """A number as the page writes it."""
-    return float(text.strip().replace("\N{MINUS SIGN}", "-").replace("True", "1").replace("False", "0"))
+    return float(
+        text.strip().replace("\N{MINUS SIGN}", "-").replace("True", "1").replace("False", "0")
+    )
 
 
 def close(text: str, expected: object, digits: int = 2) -> bool:

@@ -19,6 +19,7 @@ from .graph_pages import (
     progress,
     read,
     softmax,
+    thrice,
     two_neurons,
     walk,
 )
@@ -63,35 +64,44 @@ def test_every_number_of_every_step_is_the_engines(
         assert page.locator(".sentence").inner_text()
         if page.locator(".kicker b").inner_text() == "Backward":
             backward.append(page.locator("[data-node^=s].lit-backward").all())
-    assert len(backward) >= 1 + 3 * len(data["backward"]) - sum(
-        data["steps"][step]["view"] != 0 for step in data["backward"]
-    ) * 3
+    assert (
+        len(backward)
+        >= 1
+        + 3 * len(data["backward"])
+        - sum(data["steps"][step]["view"] != 0 for step in data["backward"]) * 3
+    )
     assert shown >= sum(len(v["data"]) for v in data["values"] if v["data"] and v["grad"]) * 0.5
 
 
-def test_the_terms_of_a_shared_value_come_in_one_by_one(open_page: Callable[..., Any]) -> None:
-    steps = two_neurons()
+@pytest.mark.parametrize("make", [two_neurons, thrice])
+def test_the_terms_of_a_shared_value_come_in_one_by_one(
+    make: Callable[[], Any], open_page: Callable[..., Any]
+) -> None:
+    steps = make()
     data = steps.data()
     page = open_page(steps.html(), **STILL)
     x = id_of(data, "x")
-    sums = []
+    sums: list[str] = []
+    lines = []
     for _ in walk(page):
         found = numbers_in(page, x, "grad")
         if found != ["\N{MIDDLE DOT}"] and (not sums or found[0] != sums[-1]):
             sums.append(found[0])
-            if len(sums) == 2:
-                line = page.locator(".sum .equation").inner_text()
+            lines.append(page.locator(".sum .equation").inner_text().split(" = "))
     terms = [
         data["steps"][step]["terms"][i][0]
         for step in data["backward"]
         for i, value in enumerate(data["steps"][step]["inputs"])
         if value == x and data["steps"][step]["view"] == 0
     ]
-    assert len(terms) == 2 and len(sums) == 2
-    assert close(sums[0], terms[0]) and close(sums[1], sum(terms))
-    left, right = line.split(" = ")
-    one, other = left.split(" + ")
-    assert close(one, terms[0]) and close(other.strip("()"), terms[1]) and close(right, sum(terms))
+    assert len(sums) == len(terms) >= 2
+    for n, (shown, line) in enumerate(zip(sums, lines), 1):
+        assert close(shown, sum(terms[:n]), 3)
+        parts = line[0].removesuffix(" + …").split(" + ")
+        assert len(parts) == n
+        assert all(close(part.strip("()"), term, 3) for part, term in zip(parts, terms))
+        if n > 1:
+            assert close(line[1].removesuffix(" + …"), sum(terms[:n]), 3)
 
 
 def test_the_product_is_gradient_times_local_derivative(open_page: Callable[..., Any]) -> None:
@@ -100,7 +110,11 @@ def test_the_product_is_gradient_times_local_derivative(open_page: Callable[...,
     checked = 0
     for _ in walk(page):
         equations = page.locator(".now > div > .equation").all_inner_texts()
-        if len(equations) == 1 and " × " in equations[0] and "Backward" in page.inner_text(".kicker"):
+        if (
+            len(equations) == 1
+            and " × " in equations[0]
+            and "Backward" in page.inner_text(".kicker")
+        ):
             left, right = equations[0].split(" = ")
             g, local = left.split(" × ")
             assert read(g) * read(local.strip("()")) == pytest.approx(read(right), rel=2e-3)
@@ -156,10 +170,14 @@ def test_what_if(open_page: Callable[..., Any]) -> None:
     slope = (1 - n * n) * w * m + n * (1 - m * m) * v
     assert close(numbers_in(page, loss, "data")[0], n * m, 3)
     assert close(numbers_in(page, x, "grad")[0], slope, 3)
-    assert "changed" in page.locator(f'[data-node="v{loss}"] text.number.data').get_attribute("class")
+    assert "changed" in page.locator(f'[data-node="v{loss}"] text.number.data').get_attribute(
+        "class"
+    )
     page.get_by_role("button", name="Compare with finite differences").click()
     rows = page.locator(".compare tbody tr")
-    found = {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows.all()}
+    found = {
+        row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows.all()
+    }
     assert set(found) == {"x", "w", "v"}
     assert close(found["x"][0], slope, 5) and close(found["x"][1], slope, 5)
     page.get_by_role("button", name="Reset the numbers").click()
@@ -188,7 +206,7 @@ def test_an_element_tells_what_made_it(open_page: Callable[..., Any]) -> None:
     page.keyboard.press("ArrowRight")
     page.locator(f'[data-node="v{y}"] text.number.data').nth(1).hover()
     told = page.locator(".madeof .with").inner_text()
-    assert told.startswith("y[0, 1] = ") and told.endswith("= 12")  # 1 (-1) + 2 · 2 + 3 · 3
+    assert told.startswith("y[0,1] = ") and told.endswith("= 12")  # 1 (-1) + 2 · 2 + 3 · 3
     lit = page.locator("[data-node] text.number.cell").all_inner_texts()
     assert sorted(map(read, lit)) == sorted([1, 2, 3, -1, 2, 3])
 

@@ -160,6 +160,8 @@ class Application:
                 node.version = out.version
             out.node = node
             out.tracked = True
+            if state.results is not None:
+                state.results(out)
         return out
 
     def _without_extras(self, result: Any) -> tuple[Any, list[Any]]:
@@ -203,6 +205,8 @@ class Application:
                 if out._data.dtype.kind == "f":
                     out.node = pick(node, i, out)
                     out.tracked = True
+                    if state.results is not None:
+                        state.results(out)
         if self.view:
             for out in outs:
                 share_version(out, args[0])

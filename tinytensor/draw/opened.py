@@ -80,7 +80,7 @@ def warn_unopened(names: Collection[str] | bool, picture: Picture) -> None:
         advice = f"; it has {', '.join(could)}" if could else ""
         advice += "; more modules are opened by a larger depth" if inside else ""
         warnings.warn(
-            f"open: this picture has no {' or '.join(missing)} to be opened{advice}", stacklevel=4
+            f"open: this picture has no {' or '.join(missing)} to be opened{advice}", stacklevel=5
         )
 
 
@@ -165,7 +165,15 @@ def written(version: Any, node: Node) -> bool:
 
 def rewritten(leaf: Any, node: Node) -> bool:
     """Was this leaf written to, or given another array, after the node was made?"""
-    return written(leaf.version, node) or getattr(leaf, "replaced", -1) > node.seq
+    return written(leaf.version, node) or replaced(leaf) > node.seq
+
+
+def replaced(leaf: Any) -> int:
+    """When a leaf was given another array, as a running number of nodes; -1 for never."""
+    try:  # a tensor's own __getattr__ would look for what else may have been meant
+        return int(object.__getattribute__(leaf, "replaced"))
+    except AttributeError:
+        return -1
 
 
 def stand_in(node: Node, i: int, value: Any) -> Any:

@@ -1,6 +1,5 @@
 """Backprop one can see: ``tt.step_through(loss).save("step.html")``.
 
-    apply.py   one op on known numbers: its result, what it sends back, its local derivative
     story.py   the whole way there and back, with every number, and the inside of fused ops
     words.py   the user's lines, and the op's formula, rules and source
     encode.py  all that as JSON, with places by Graphviz, for ``pages/``

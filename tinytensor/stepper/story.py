@@ -19,11 +19,11 @@ from ..draw.opened import operand, unwatched, written
 from ..draw.picture import CONSTANT, Group, Step, Value
 from ..draw.trace import Tracer
 from ..draw.words import called
+from ..draw.zooms.apply import Applied, Local, apply, local
 from ..graph.grad_mode import no_grad
 from ..graph.node import Dropped
 from ..graph.step import pull_back
 from ..tensor.tensor import Tensor
-from .apply import Applied, Local, apply, local
 
 INNER = 400  # steps inside fused ops, in all; those that would exceed it stay closed
 

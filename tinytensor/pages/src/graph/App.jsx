@@ -7,7 +7,7 @@ import { Search } from "./controls/Search.jsx";
 import { useKeys } from "./controls/keys.js";
 import { explain, same } from "./model/explain.js";
 import { isLeaf } from "./model/load.js";
-import { isBackward, momentOf, moments, startOfBackward, stateAt } from "./model/moments.js";
+import { history, isBackward, momentOf, moments, startOfBackward, stateAt } from "./model/moments.js";
 import { brief } from "./model/numbers.js";
 import { nameOf } from "./model/names.js";
 import { announced } from "./model/sentences.js";
@@ -38,7 +38,8 @@ export function App({ original }) {
   const list = useMemo(() => play ? moments(data, view) : [], [data, view]);
   const last = list.length - 1, index = Math.min(places[view] || 0, Math.max(0, last));
   const moment = list[index];
-  const state = useMemo(() => play && stateAt(data, view, list, index), [data, list, index]);
+  const told = useMemo(() => play && history(data, view, list), [data, list]);
+  const state = play && stateAt(told, index);
   const explained = useMemo(() => explain(data, view, moment, pointed), [data, view, moment, pointed]);
   const still = media("(prefers-reduced-motion: reduce)");
 
@@ -79,7 +80,8 @@ export function App({ original }) {
     setFrom(origin);
     setView(to);
   };
-  const act = {
+  const latest = useRef();
+  latest.current = {
     point,
     choose: one => {
       const place = play ? momentOf(list, index, one, data) : -1;
@@ -98,25 +100,33 @@ export function App({ original }) {
       }
     },
     leaveTo: id => show(id, { x: 400, y: 250, scale: 1.5 }),
+    goTo: one => {
+      if (one.view !== view) show(one.view, null);
+      select(one);
+    },
     out: () => {
       if (selected) select(null);
-      else if (data.views[view].parent !== null) act.leaveTo(data.views[view].parent);
+      else if (data.views[view].parent !== null) latest.current.leaveTo(data.views[view].parent);
     },
     openNow: () => {
       const step = selected?.step ?? moment?.step;
-      if (step !== undefined) act.open(step);
+      if (step !== undefined) latest.current.open(step);
     },
     editable: id => play && !trouble && isLeaf(data, id) && data.values[id].data !== null && data.values[id].dtype !== "bool",
     edit: (value, at, number) => setEdits(before => edited(before, original, { value, index: at, number })),
     reset: () => setEdits([]),
     help: () => setHelp(true),
   };
+  // the same functions at each render, which do what those of the last render do
+  const act = useMemo(() => Object.fromEntries(Object.keys(latest.current)
+    .map(name => [name, (...given) => latest.current[name](...given)])), []);
 
+  const changes = useMemo(() => at => edits.length && isChanged(original, data, at) ? "changed" : "", [data]);
   const marks = at => [
     same(at, pointed) && "pointed",
     explained && (at.of === "data" || at.of === "grad")
       && explained.cells.some(cell => cell.value === at.value && cell.of === at.of && cell.index === at.index) && "cell",
-    edits.length > 0 && isChanged(original, data, at) && "changed",
+    changes(at),
   ].filter(Boolean).join(" ");
 
   useKeys({ go, act, play, still: help });
@@ -130,15 +140,15 @@ export function App({ original }) {
     theme: () => setTheme((theme || (media("(prefers-color-scheme: dark)") ? "dark" : "light")) === "dark" ? "light" : "dark"),
     help: () => setHelp(true),
   };
-  const shared = { data, view, moment, list, index, state, words, selected, marks, act, play };
+  const shared = { data, view, moment, list, index, state, words, selected, pointed, explained, marks, changes, act, play };
   return (
     <div class={`page ${play ? "" : "plain"}`}>
       <Header {...shared} settings={settings} />
-      {!play && <Search data={data} words={words} go={one => { if (one.view !== view) show(one.view, null); select(one); }} />}
+      {!play && <Search data={data} words={words} go={act.goTo} />}
       <main>
         <Stage {...shared} still={still} duration={Math.min(900, 800 / speed)} from={from} />
         {play && <Player list={list} index={index} playing={playing} speed={speed} words={words} go={go} />}
-        <Panel {...shared} explained={explained} pointed={pointed} edited={edits.length > 0} trouble={problem}
+        <Panel {...shared} edited={edits.length > 0} trouble={problem}
           compare={() => compared(data, original, edits, data.views[0].values.filter(id => isLeaf(data, id)))} />
       </main>
       {play && <p class="unseen" aria-live="polite" aria-atomic="true">{announced(data, list, index, words)}</p>}

@@ -3,7 +3,7 @@
 import { explainElement } from "../../engine/provenance.js";
 
 export function explain(data, view, moment, at) {
-  if (!at || at.of === "local") return null;
+  if (!at || at.of === "local" || at.of === "seed") return null;
   const { steps } = data.views[view];
   if (at.of === "data") {
     const step = at.step ?? steps.find(id => data.steps[id].outputs.includes(at.value));

@@ -42,28 +42,29 @@ function gradientOf(data, step) {
 
 const added = (sum, term) => sum && term && sum.map((x, i) => x + term[i]);
 
-// {shown: values with numbers, sums: value -> {terms, sum, complete}} after moment number `index`
-export function stateAt(data, view, list, index) {
-  const shown = new Set(data.views[view].values.filter(v => makerIn(data, view, v) === undefined));
-  const sums = new Map();
-  for (const one of list.slice(0, index + 1)) {
-    if (one.phase === "forward") data.steps[one.step].outputs.forEach(value => shown.add(value));
-    if (one.phase !== "seed" && one.phase !== "term") continue;
-    const term = termOf(data, one);
-    const before = sums.get(one.value);
-    sums.set(one.value, {
-      terms: [...before?.terms || [], term],
-      sum: before ? added(before.sum, term) : term,
-      complete: one.nth === one.of,
-    });
-  }
-  if (view === 0) {  // the engine's own sum, in its dtype, rather than ours
-    for (const [value, one] of sums) {
-      if (one.complete && data.values[value].grad) one.sum = data.values[value].grad;
-    }
-  }
-  return { shown, sums };
+// When each value gets its numbers, and how its gradient grows: value -> [{at, terms, sum, complete}]
+export function history(data, view, list) {
+  const from = new Map(), sums = new Map();
+  for (const value of data.views[view].values) if (makerIn(data, view, value) === undefined) from.set(value, 0);
+  list.forEach((one, at) => {
+    if (one.phase === "forward") data.steps[one.step].outputs.forEach(value => from.set(value, at));
+    if (!one.nth) return;
+    const term = termOf(data, one), known = sums.get(one.value) || [], before = known.at(-1);
+    const complete = one.nth === one.of;
+    // complete, it is the engine's own sum, in its dtype, rather than ours
+    const whole = complete && view === 0 && data.values[one.value].grad;
+    sums.set(one.value, [...known, {
+      at, complete, terms: [...before?.terms || [], term], sum: whole || (before ? added(before.sum, term) : term),
+    }]);
+  });
+  return { from, sums };
 }
+
+// what is known after a moment: {shown: has(value), sums: get(value)}
+export const stateAt = ({ from, sums }, index) => ({
+  shown: { has: value => from.get(value) <= index },
+  sums: { get: value => sums.get(value)?.findLast(one => one.at <= index) },
+});
 
 // what a moment adds to a gradient; a seed is 1 unless the graph goes on after the output
 export function termOf(data, moment) {

@@ -45,7 +45,7 @@ export function sentence(data, list, index, words, said = false) {
     ? say("term scalar", {
       gradient: number(moment.gradient[0]), local: number(local[0]), number: number(term[0]), operand,
     }) : say("term", { operand });
-  if (moment.of > 1) text += `. ${sumOf(data, list, index, words)}`;
+  if (moment.of > 1) text = say("and then", { one: text, other: sumOf(data, list, index, words) });
   return text;
 }
 

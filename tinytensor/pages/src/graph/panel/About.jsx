@@ -1,8 +1,9 @@
 // The op of the moment, and the user's line that made it.
 
-import { clean } from "../model/numbers.js";
+import { brief, clean } from "../model/numbers.js";
 import { titleOf } from "../model/names.js";
 import { Formula } from "./Formula.jsx";
+import { Scroller } from "./Scroller.jsx";
 
 export function About({ data, step, words, act }) {
   const { say, language } = words, op = data.ops[step.op];
@@ -13,18 +14,18 @@ export function About({ data, step, words, act }) {
         {step.times > 1 && <span class="soft"> × {step.times}</span>}</h2>
       {step.note && <p class="soft">{clean(step.note)}</p>}
       {step.opens !== null && (
-        <button type="button" class="open" onClick={() => act.open(step.id)}>{say("open", { name })}</button>
+        <button type="button" class="open" onClick={() => act.open(step.id)}>{say("open", { name: op ? name : brief(step.symbol || step.op) })}</button>
       )}
       {op && (
         <>
           <Doc text={op.doc} say={say} />
           <dl>
-            {op.formula && <><dt>{say("forward rule")}</dt><dd><Formula mathml={op.mathml?.formula} text={op.formula} /></dd></>}
+            {op.formula && <><dt>{say("forward rule")}</dt><dd><Scroller class="wide" label={say("forward rule")}><Formula mathml={op.mathml?.formula} text={op.formula} /></Scroller></dd></>}
             <dt>{say("gradient rule")}</dt>
-            <dd>{op.gradient ? <Formula mathml={op.mathml?.gradient} text={op.gradient} /> : say("no gradient")}</dd>
+            <dd><Scroller class="wide" label={say("gradient rule")}>{op.gradient ? <Formula mathml={op.mathml?.gradient} text={op.gradient} /> : say("no gradient")}</Scroller></dd>
           </dl>
           {[["code vjp", op.vjp], ["code forward", op.forward], ["code reference", op.reference]].map(([key, code]) => code && (
-            <details key={key}><summary>{say(key)}</summary><pre tabIndex={0}>{code}</pre></details>
+            <details key={key}><summary>{say(key)}</summary><Scroller as="pre" label={say(key)}>{code}</Scroller></details>
           ))}
         </>
       )}
@@ -63,14 +64,14 @@ export function Source({ data, line, words }) {
   return (
     <section class="source">
       <h2>{say("source")} <span class="soft"><bdi>{clean(source.file)}</bdi>, {say("line", { number: line.number })}</span></h2>
-      <div class="lines" tabIndex={0} role="group" aria-label={say("source")}>
+      <Scroller class="lines" label={say("source")}>
         {source.lines.slice(from, to).map((text, i) => (
           <div key={from + i} class={from + i >= lit && from + i <= end ? "lit" : ""} aria-current={from + i === lit ? "true" : undefined}>
             <span class="count" aria-hidden="true">{source.first + from + i}</span>
             <code>{pieces(text, from + i, lit, end, line).map((piece, n) => n === 1 ? <mark key={n}>{clean(piece)}</mark> : clean(piece))}</code>
           </div>
         ))}
-      </div>
+      </Scroller>
     </section>
   );
 }

@@ -1,18 +1,16 @@
 // What made the number that one points at.
 
-import { clean, position } from "../model/numbers.js";
-import { nameOf } from "../model/names.js";
+import { clean } from "../model/numbers.js";
 
-export function MadeOf({ data, found, pointed, words }) {
+export function MadeOf({ found, words }) {
   const { say } = words;
   return (
-    <section class={`madeof ${found ? "" : "empty"}`}>
+    <section class={`madeof ${found ? "" : "empty"}`} aria-live="polite">
       <h2>{say("made of")}</h2>
       {found ? (
         <>
           <p class="formula"><bdi>{clean(found.formula)}</bdi></p>
-          <p class="with"><bdi>{nameOf(data, pointed.value, words)}</bdi>{position(data.values[pointed.value].shape, pointed.index)}
-            {" = "}{clean(found.numbers).replace(/(^|[^\w.])-(?=\d)/g, "$1\u2212")}</p>
+          <p class="with"><bdi>{clean(found.numbers).replace(/(^|[^\w.])-(?=\d)/g, "$1\u2212")}</bdi></p>
         </>
       ) : <p class="soft">{say("point")}</p>}
     </section>

@@ -4,6 +4,12 @@ import { useRef, useState } from "preact/hooks";
 import { clean, number, position, rows } from "../model/numbers.js";
 import { NumberInput } from "./NumberInput.jsx";
 
+// what they add up to; of gradients that says something: those of softmax add up to nothing
+function total(numbers) {
+  const sum = numbers.reduce((all, x) => all + x, 0), size = numbers.reduce((all, x) => all + Math.abs(x), 0);
+  return Math.abs(sum) <= 1e-6 * size ? "\u03a3 \u2248 0" : `\u03a3 = ${number(sum)}`;
+}
+
 const MOST = 1024;  // elements of one table
 
 // at: {value, of, step?, operand?}, to which the index is added for `point` and `marks`
@@ -30,7 +36,7 @@ export function Matrix({ caption, numbers, shape, dtype, at, words, act, marks, 
 
   return (
     <figure class={`numbers ${kind}`}>
-      <figcaption>{caption}</figcaption>
+      <figcaption>{caption}{kind.includes("grad") && numbers.length > 1 && <> <span class="total">{total(numbers)}</span></>}</figcaption>
       <div class="scroll">
         <table role="grid" ref={table} aria-label={clean(typeof caption === "string" ? caption : name)} onKeyDown={key}>
           <tbody>
@@ -46,7 +52,7 @@ export function Matrix({ caption, numbers, shape, dtype, at, words, act, marks, 
                     title={String(numbers[i])}
                     aria-label={edit ? say("edit", { name, at: where(i), number: number(numbers[i], 4, dtype) })
                       : `${where(i)} ${number(numbers[i], 4, dtype)}`}
-                    onPointerEnter={() => act.point({ ...at, index: i })} onPointerLeave={() => act.point(null)}
+                    onPointerEnter={() => act.point({ ...at, index: i })} onPointerLeave={event => event.pointerType !== "touch" && act.point(null)}
                     onFocus={() => { setStop(i); act.point({ ...at, index: i }); }} onBlur={() => act.point(null)}
                     onClick={() => edit ? setEditing(i) : act.point({ ...at, index: i })}>
                     {editing === i ? (

@@ -1,17 +1,18 @@
 // What happens at the moment: the sentence, and its numbers.
 
-import { bracketed, number, shapeText } from "../model/numbers.js";
+import { bracketed, number } from "../model/numbers.js";
 import { isScalar, nameOf, titleOf } from "../model/names.js";
 import { isBackward, termOf } from "../model/moments.js";
 import { SIGNS } from "../model/rules.js";
 import { sentence } from "../model/sentences.js";
 import { Rule } from "./Formula.jsx";
 import { Matrix } from "./Matrix.jsx";
+import { Scroller } from "./Scroller.jsx";
 
 export function Now({ data, list, index, words, state, act, marks }) {
   const { say } = words, moment = list[index];
   const phase = moment.phase === "start" ? "start" : isBackward(moment) ? "backward" : "forward";
-  const Detail = { forward: Forward, arrive: Arrive, local: Local, term: Term }[moment.phase];
+  const Detail = { forward: Forward, seed: Seed, arrive: Arrive, local: Local, term: Term }[moment.phase];
   const step = moment.step === undefined ? null : data.steps[moment.step];
   return (
     <section class={`now ${phase}`}>
@@ -78,14 +79,23 @@ function Arrive({ data, moment, step, words, act, marks, state }) {
     at={{ value: out.id, of: "grad" }} {...{ words, act, marks }} />;
 }
 
+function Seed({ data, moment, words, act, marks }) {
+  const { say } = words, value = data.values[moment.value], term = termOf(data, moment);
+  if (!term) return null;
+  if (isScalar(value)) return <Equation>g = <b class="grad">{number(term[0])}</b></Equation>;
+  const name = nameOf(data, value.id, words);
+  return <Matrix kind="grad" caption={say("arrived title", { out: name })} name={name} numbers={term} shape={value.shape}
+    at={{ value: value.id, of: "seed" }} {...{ words, act, marks }} />;
+}
+
 function Local({ data, moment, step, words, act, marks }) {
   const { say } = words, local = step.local[moment.operand];
   const out = data.values[step.outputs[0]], operand = data.values[moment.value];
   const single = local && local.data.length === 1;
   return (
     <div>
-      <p class="rule"><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></p>
-      <p class="soft">{say("g stands for")}{named(data, step, words)}</p>
+      <Scroller class="rule wide" label={say("gradient rule")}><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></Scroller>
+      <Legend {...{ data, step, words }} />
       {single && (
         <Equation>
           <span class="fraction"><span>∂{letter(data, out.id, words)}</span><span>∂{letter(data, operand.id, words)}</span></span>
@@ -96,6 +106,10 @@ function Local({ data, moment, step, words, act, marks }) {
     </div>
   );
 }
+
+const Legend = ({ data, step, words }) => (
+  <p class="soft">{words.say("g stands for")}{named(data, step, words)}</p>
+);
 
 // "x: w, y: n" where the op calls its operands otherwise than the user does
 function named(data, step, words) {
@@ -133,7 +147,8 @@ function Term({ data, list, index, moment, step, words, act, marks, state }) {
       )}
       {term && !scalar && (
         <>
-          <p class="rule"><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></p>
+          <Scroller class="rule wide" label={say("gradient rule")}><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></Scroller>
+          <Legend {...{ data, step, words }} />
           <div class="flowing">
             {g && <Matrix kind="grad" caption={say("arrived title", { out: nameOf(data, out.id, words) })} numbers={g} shape={out.shape}
               at={{ value: out.id, of: "grad" }} {...{ words, act, marks }} />}

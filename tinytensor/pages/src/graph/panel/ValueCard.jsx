@@ -11,7 +11,9 @@ export function ValueCard({ data, id, words, act, marks, state, play }) {
   return (
     <section class="value">
       <h2><bdi>{name}</bdi> <span class="soft">{roleOf(value, say)}, {value.shape.length ? shapeText(value.shape) : say("scalar")} {clean(value.dtype)}</span></h2>
-      {value.flags.map(flag => <p key={flag} class="flag"><b>{say(`flag ${flag}`)}</b> {say(`flag text ${flag}`)}</p>)}
+      {value.flags.map((flag, i) => (
+        <p key={flag} class="flag"><b>{say(`flag ${flag}`)}</b> {say(`flag text ${flag}`)} {value.said?.[i] && <span class="soft">({clean(value.said[i])})</span>}</p>
+      ))}
       {value.data && shown && <Matrix caption={say("data")} name={name} numbers={value.data} shape={value.shape} dtype={value.dtype}
         at={{ value: id, of: "data" }} edit={act.editable(id) ? (i, x) => act.edit(id, i, x) : null} {...{ words, act, marks }} />}
       {!shown && <p class="soft">{say("not yet")}</p>}

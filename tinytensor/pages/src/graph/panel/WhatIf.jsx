@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { count, number, position, shapeText } from "../model/numbers.js";
 import { nameOf } from "../model/names.js";
 import { Matrix } from "./Matrix.jsx";
+import { Scroller } from "./Scroller.jsx";
 
 const LARGEST = 64;
 
@@ -35,7 +36,7 @@ export function WhatIf({ data, edited, words, act, marks, trouble, compare }) {
       {shown && shown.length > 0 && (
         <>
           <p class="soft">{say("compare text")}</p>
-          <div class="scroll" tabIndex={0} role="group" aria-label={say("compare")}>
+          <Scroller class="scroll" label={say("compare")}>
             <table class="compare">
               <thead><tr>{["name", "ours", "finite", "apart"].map(key => <th key={key} scope="col">{say(`compare ${key}`)}</th>)}</tr></thead>
               <tbody>
@@ -47,7 +48,7 @@ export function WhatIf({ data, edited, words, act, marks, trouble, compare }) {
                 ))}
               </tbody>
             </table>
-          </div>
+          </Scroller>
         </>
       )}
     </section>

@@ -40,6 +40,7 @@ export function Flow({ edge, kind, duration, nonce }) {
     let frame;
     const start = performance.now();
     const run = time => {
+      if (!dot.current) return;
       const share = Math.min(1, Math.max(0, (time - start) / duration));
       const eased = share * share * (3 - 2 * share);
       const [x, y] = pointAt(edge.path, kind === "backward" ? 1 - eased : eased);

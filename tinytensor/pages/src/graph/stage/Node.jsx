@@ -26,12 +26,13 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
   const [editing, setEditing] = useState(null);
   const small = isTable(value), lines = small ? rows(value.shape, value.data.length) : [];
   const withGrad = value.needs_grad && small;
-  const head = 20, line = (height - head - 8) / Math.max(1, lines.length * (withGrad ? 2 : 1));
+  const own = value.name || value.called || (value.output ? roleOf(value, say) : "");
+  const shape = value.shape.length ? shapeText(value.shape) : "";
+  const bare = value.role === "constant" || !(own || shape);
+  const head = bare ? 2 : 20, line = (height - head - (bare ? 2 : 8)) / Math.max(1, lines.length * (withGrad ? 2 : 1));
   const grad = play ? sum?.sum : value.grad;
   const most = Math.max(3, Math.floor((width - 10) / 7.5));
-  const own = value.name || value.called;
-  const shape = value.shape.length ? shapeText(value.shape) : "";
-  const title = value.role === "constant" ? "" : own ? brief(own, most) : shape;
+  const title = bare ? "" : own ? brief(own, most) : shape;
   const room = title && own && (title.length + shape.length + 2) * 7 < width ? shape : "";
   const kind = value.output ? "output" : value.role;
   const column = i => -width / 2 + 7 + (width - 14) * (i + 0.5) / Math.max(1, lines[0]?.length || 1);
@@ -48,8 +49,13 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
       return (
         <text key={`${of}${i}`} x={column(c)} y={top + (r + 0.5) * line} font-size={own} {...fit}
           class={`number ${of} ${may ? "editable" : ""} ${marks(at)}`}
-          onPointerEnter={() => texts && act.point(at)} onPointerLeave={() => act.point(null)}
-          onClick={may ? event => { event.stopPropagation(); act.moved() || setEditing(i); } : undefined}>
+          onPointerEnter={() => texts && act.point(at)}
+          onPointerLeave={event => event.pointerType !== "touch" && act.point(null)}
+          onClick={event => {
+            if (act.moved() || !(may || event.pointerType === "touch")) return;
+            event.stopPropagation();  // a finger points by pressing
+            if (may) setEditing(i); else if (texts) act.point(at);
+          }}>
           {text}
         </text>
       );
@@ -66,7 +72,7 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
     .filter(Boolean).join(", ");
   return (
     <g class={`node value ${kind} ${lit ? `lit-${lit}` : ""} ${selected ? "selected" : ""} ${value.flags.length ? "flagged" : ""}`}
-      transform={`translate(${x},${y})`} role="button" tabIndex={tab} aria-label={heard}
+      transform={`translate(${x},${y})`} role="button" tabindex={tab} aria-label={heard}
       data-node={`v${value.id}`} onClick={() => act.moved() || act.choose({ value: value.id })}>
       <title>{clean(`${nameOf(data, value.id, words, 400)} ${shape} ${value.dtype}`)}</title>
       <rect class="box" x={-width / 2} y={top} width={width} height={height} rx={7} />
@@ -76,7 +82,7 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
       {small && numbers(shown ? value.data : null, "data", top + head)}
       {withGrad && <path class="between" d={`M${-width / 2 + 8},${top + head + line * lines.length}h${width - 16}`} />}
       {withGrad && numbers(grad, "grad", top + head + line * lines.length + 1)}
-      {!small && <Large value={value} top={top} height={height} width={width} own={own} shape={shape}
+      {!small && <Large value={value} top={top} height={height} width={width} shape={own && !room ? shape : ""}
         shown={shown} sum={sum} play={play} flags={flags} />}
       {editing !== null && (
         <foreignObject x={column(lines.findIndex(one => one.includes(editing)) >= 0
@@ -92,11 +98,10 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
 }
 
 // a tensor whose numbers have no room: its shape, and what is known of it
-function Large({ value, top, height, width, own, shape, shown, sum, play, flags }) {
+function Large({ value, top, height, width, shape, shown, sum, play, flags }) {
   const lines = [];
-  if (own) lines.push(["shape", shape]);
+  if (shape) lines.push(["shape", shape]);
   const { stats, grad_stats: back } = value;
-  const most = Math.floor((width - 12) / 6.4);
   if (stats) lines.push(["number", `${number(stats.mean, 3)} \u00b1 ${number(stats.std, 3)}`]);
   if (back && !play) lines.push(["number grad", `${number(back.mean, 3)} \u00b1 ${number(back.std, 3)}`]);
   if (play) {
@@ -109,7 +114,8 @@ function Large({ value, top, height, width, own, shape, shown, sum, play, flags 
     : lines;
   return kept.map(([kind, text], i) => (
     <text key={kind} class={kind} x={0} y={top + 20 + (i + 0.5) * (height - 24) / kept.length} font-size={12}
-      text-anchor="middle">{brief(text, most)}</text>
+      {...(text.length * 12 * WIDE > width - 8 ? { textLength: width - 10, lengthAdjust: "spacingAndGlyphs" } : {})}
+      text-anchor="middle">{text}</text>
   ));
 }
 
@@ -117,14 +123,14 @@ export function StepNode({ step, box, words, data, lit, selected, tab, act }) {
   const [x, y, width, height] = box, { say, language } = words;
   const title = titleOf(step, language), symbol = brief(step.symbol || step.op, 40);
   const module = step.opens !== null && data.views[step.opens]?.kind === "module";
-  const heard = [say("node step", { name: title }), clean(step.settings),
+  const heard = [module ? say("node module", { name: symbol }) : say("node step", { name: title }), clean(step.settings), clean(step.note),
     step.times > 1 && say("times", { count: step.times }), step.opens !== null && say("node opens")];
   const texts = [step.times > 1 ? `${symbol} × ${step.times}` : symbol,
     ...[step.settings, step.note].filter(Boolean).map(text => brief(text, Math.max(6, Math.floor(width / 5.6))))];
   const shape = { class: "box", x: -width / 2, y: -height / 2, width, height };
   return (
     <g class={`node step ${module ? "module" : ""} ${lit ? `lit-${lit}` : ""} ${selected ? "selected" : ""}`}
-      transform={`translate(${x},${y})`} role="button" tabIndex={tab} aria-label={heard.filter(Boolean).join(", ")}
+      transform={`translate(${x},${y})`} role="button" tabindex={tab} aria-label={heard.filter(Boolean).join(", ")}
       data-node={`s${step.id}`} onClick={() => act.moved() || act.choose({ step: step.id })}
       onDblClick={() => step.opens !== null && act.open(step.id)}>
       <title>{clean([title, step.settings, step.note].filter(Boolean).join(" "))}</title>
@@ -132,7 +138,7 @@ export function StepNode({ step, box, words, data, lit, selected, tab, act }) {
       {step.opens !== null && <rect {...shape} class="rim" x={-width / 2 + 3} y={-height / 2 + 3}
         width={width - 6} height={height - 6} rx={module ? 8 : height / 2 - 3} />}
       {texts.map((text, i) => {
-        const sign = i === 0 && symbol.length === 1, size = i ? 10.5 : sign ? 20 : 14;
+        const sign = i === 0 && symbol.length === 1 && !module, size = i ? 10.5 : sign ? 20 : 14;
         const wide = text.length * size * 0.58, most = width - 14;
         return <text key={i} class={i ? "small" : "name"} font-size={size}
           {...(wide > most && !sign ? { textLength: most, lengthAdjust: "spacingAndGlyphs" } : {})}

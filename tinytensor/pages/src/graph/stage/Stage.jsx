@@ -9,7 +9,7 @@ import { Arrow, Chip, Flow } from "./Arrow.jsx";
 import { StepNode, ValueBox } from "./Node.jsx";
 import { useZoom } from "./zoom.js";
 
-export function Stage({ data, view, moment, index, state, words, selected, marks, act, still, duration, from }) {
+export function Stage({ data, view, moment, index, state, words, selected, marks, changes, pointed, explained, act, still, duration, from }) {
   const frame = useRef(), { say } = words;
   const { layout, steps, values } = data.views[view];
   const active = activeNodes(data, moment, selected);
@@ -30,16 +30,21 @@ export function Stage({ data, view, moment, index, state, words, selected, marks
   const lit = litArrows(data, layout, moment);
   const play = data.kind === "steps";
   const direction = moment && (isBackward(moment) ? "backward" : "forward");
-  const doing = { ...act, moved: () => frame.current.dataset.moved === "yes" };
+  const doing = useMemo(() => ({ ...act, moved: () => frame.current.dataset.moved === "yes" }), [act]);
+  const kept = useKept(`${view}`);
+  // values that are pointed at, or explain the one that is; others have the marks of changes only
+  const touched = new Set(explained?.cells.map(cell => cell.value));
+  if (pointed) touched.add(pointed.value);
 
   function key(event) {
     const to = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!event.target.dataset.node) return;
     if (to) {
       event.preventDefault();
       const next = nodes[(nodes.indexOf(stop) + to + nodes.length) % nodes.length];
       setFocus(next);
       frame.current.querySelector(`[data-node="${next}"]`).focus();
-    } else if (event.key === "Enter" && event.target.dataset.node) {
+    } else if (event.key === "Enter") {
       event.preventDefault();
       const id = Number(event.target.dataset.node.slice(1));
       act.choose(event.target.dataset.node[0] === "v" ? { value: id } : { step: id });
@@ -48,28 +53,27 @@ export function Stage({ data, view, moment, index, state, words, selected, marks
 
   const litNode = name => moment && active.includes(name) ? direction : "";
   return (
-    <section class="stage" aria-label={say("graph")}>
-      <svg ref={frame} role="group" aria-label={say("graph help", { count: nodes.length })} onKeyDown={key}
-        onFocusIn={event => event.target.dataset.node && setFocus(event.target.dataset.node)}>
+    <section class="stage" aria-label={say("graph")} onKeyDown={key}
+      onFocusIn={event => event.target.dataset.node && setFocus(event.target.dataset.node)}>
+      <svg ref={frame} role="group" aria-label={say("graph help", { count: nodes.length })}>
         <g key={view} class={from && !still ? "arriving" : ""}
           style={from && { transformOrigin: `${from.x}px ${from.y}px`, "--from": from.scale }}>
           <g class={place.smooth && !still ? "smooth" : ""}
             style={{ transform: `translate(${place.x}px,${place.y}px) scale(${place.scale})` }}>
             {layout.frames.map((one, i) => <Frame key={i} {...one} />)}
-            {layout.edges.map((edge, i) => (
-              <Arrow key={i} edge={edge} lit={lit.has(i) ? direction : ""}
-                dashed={data.values[edge.value] && !data.values[edge.value].needs_grad} />
-            ))}
-            {values.filter(id => layout.nodes[`v${id}`]).map(id => (
-              <ValueBox key={`v${id}`} value={data.values[id]} box={layout.nodes[`v${id}`]} words={words}
-                data={data} shown={!play || state.shown.has(id)} sum={play ? state.sums.get(id) : null} play={play}
-                marks={marks} lit={litNode(`v${id}`)} selected={selected?.value === id}
-                tab={stop === `v${id}` ? 0 : -1} act={doing} />
-            ))}
-            {steps.filter(id => layout.nodes[`s${id}`]).map(id => (
-              <StepNode key={`s${id}`} step={data.steps[id]} box={layout.nodes[`s${id}`]} words={words} data={data}
-                lit={litNode(`s${id}`)} selected={selected?.step === id} tab={stop === `s${id}` ? 0 : -1} act={doing} />
-            ))}
+            {layout.edges.map((edge, i) => kept(`e${i}`, Arrow, {
+              edge, lit: lit.has(i) ? direction : "", dashed: data.values[edge.value] && !data.values[edge.value].needs_grad,
+            }))}
+            {values.filter(id => layout.nodes[`v${id}`]).map(id => kept(`v${id}`, ValueBox, {
+              value: data.values[id], box: layout.nodes[`v${id}`], words, data, play, act: doing,
+              shown: !play || state.shown.has(id), sum: play ? state.sums.get(id) : null,
+              marks: touched.has(id) ? marks : changes, lit: litNode(`v${id}`),
+              selected: selected?.value === id, tab: stop === `v${id}` ? 0 : -1,
+            }))}
+            {steps.filter(id => layout.nodes[`s${id}`]).map(id => kept(`s${id}`, StepNode, {
+              step: data.steps[id], box: layout.nodes[`s${id}`], words, data, act: doing, lit: litNode(`s${id}`),
+              selected: selected?.step === id, tab: stop === `s${id}` ? 0 : -1,
+            }))}
             {chips(data, layout, moment, lit)}
             {!still && [...lit].map(i => (
               <Flow key={`${index}.${i}`} edge={layout.edges[i]} kind={direction} duration={duration} nonce={index} />
@@ -84,6 +88,19 @@ export function Stage({ data, view, moment, index, state, words, selected, marks
       </div>
     </section>
   );
+}
+
+// Elements of a view, made again only where what they show has changed: graphs have many
+function useKept(view) {
+  const kept = useRef(new Map()), of = useRef(view);
+  if (of.current !== view) { of.current = view; kept.current.clear(); }
+  return (key, Shown, given) => {
+    const before = kept.current.get(key);
+    if (before && Object.keys(given).every(name => Object.is(given[name], before.given[name]))) return before.element;
+    const element = <Shown key={key} {...given} />;
+    kept.current.set(key, { given, element });
+    return element;
+  };
 }
 
 function Frame({ title, kind, box: [x, y, width, height], level, times }) {

@@ -1,4 +1,4 @@
-// The language of the page: `say("key", {name: value})` fills a sentence of en.js or zh.js.
+// The language of the page: `say(key, {name: value})` fills a sentence of en.js or zh.js.
 
 import en from "./en.js";
 import zh from "./zh.js";

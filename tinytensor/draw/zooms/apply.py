@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.device import device_of
-from ..arrays.dtypes import F16, F32
-from ..derivatives.grad import grad
-from ..draw.opened import unwatched
-from ..graph.grad_mode import enable_grad
-from ..tensor.tensor import Tensor, tensor
+from ...arrays.device import device_of
+from ...arrays.dtypes import F16, F32
+from ...derivatives.grad import grad
+from ...graph.grad_mode import enable_grad
+from ...tensor.tensor import Tensor, tensor
+from ..opened import unwatched
 
 MATRIX = 256  # a local derivative of up to this many numbers is written as a matrix
 DIAGONAL = 4096  # one of an elementwise op may have this many
