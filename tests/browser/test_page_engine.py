@@ -1,14 +1,9 @@
-"""The engine in the page against ours: every op, random graphs, and what an element is made of."""
+"""The engine in the page against ours: every op on its samples and at its edges, random graphs."""
 
 from __future__ import annotations
 
-import functools
-import json
 import math
-import threading
-from collections.abc import Callable, Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,79 +13,13 @@ import tinytensor as tt
 from tinytensor.define.op import OPS
 
 from .random_graphs import random_graph
-from .recorded import Graph, page_data
-
-SOURCES = Path(__file__).resolve().parents[2] / "tinytensor" / "pages" / "src"
-
-PAGE = """<!doctype html><html lang="en"><title>engine</title><link rel="icon" href="data:,">
-<script type="module">
-import * as engine from "./engine/engine.js";
-import { explainElement } from "./engine/provenance.js";
-import { RULES } from "./engine/rules.js";
-import { array } from "./engine/arrays.js";
-window.engine = {
-  ...engine,
-  explainElement,
-  names: () => Object.keys(RULES),
-  applyAll: cases => cases.map(([op, given, params]) => {
-    const inputs = given.map(([shape, items]) => array(shape, Float64Array.from(items)));
-    const out = RULES[op].forward(inputs, params);
-    return [out.shape, Array.from(out.data)];
-  }),
-  recomputeAll: cases => cases.map(([data, edits]) => engine.recompute(data, edits)),
-  explainAll: cases => cases.map(([data, asked]) => asked.map(
-    ([step, side, operand, index]) =>
-      explainElement(data.steps[step], data, { side, operand, index }))),
-  differencesOfAll: cases => cases.map(
-    ([data, edits, ids]) => ids.map(id => engine.finiteDifferences(data, edits, id))),
-};
-</script>"""
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves the sources and one page that loads them; browsers load no modules from files."""
-
-    def do_GET(self) -> None:
-        if self.path != "/":
-            return super().do_GET()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.end_headers()
-        self.wfile.write(PAGE.encode())
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def call(open_page: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """``call(name, *arguments)`` calls a function of the engine in a browser."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=SOURCES))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}/"
-    page = open_page(address, allow=address)
-    page.wait_for_function("window.engine")
-
-    def call(name: str, *arguments: Any) -> Any:
-        run = "([name, given]) => JSON.stringify(window.engine[name](...JSON.parse(given)))"
-        return json.loads(page.evaluate(run, [name, json.dumps(arguments, allow_nan=False)]))
-
-    yield call
-    server.shutdown()
-    server.server_close()
-
+from .recorded import Graph, numbers, page_data, sample_graphs
 
 # -- comparing --------------------------------------------------------------------------------
 
-WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-
-
-def numbers(items: Any) -> np.ndarray:
-    return np.array([WORDS[x] if isinstance(x, str) else x for x in items], float)
-
 
 def close(got: Any, want: Any, where: str, rtol: float = 1e-9) -> int:
-    """A flat list of the page against one of ours, either may be None; 1 where there are numbers."""
+    """A flat list of the page against ours, either may be None; 1 where there are numbers."""
     assert (got is None) == (want is None), f"{where}: {got} where {want} was expected"
     if want is None:
         return 0
@@ -172,48 +101,11 @@ LEFT_OUT = {
     "slogdet", "svd", "svdvals", "eigh", "eigvalsh", "qr", "pinv", "conv", "conv_transpose",
     "conv_weight_grad", "max_pool", "avg_pool", "avg_pool_grad", "pool_put", "pool_pick",
     "adaptive_max_pool", "adaptive_avg_pool", "adaptive_avg_pool_grad", "interpolate",
-    "interpolate_grad", "pad", "pad_grad", "unfold", "overlap_add", "polygamma", "digamma", "lgamma",
-    "erfinv", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "nonzero",
+    "interpolate_grad", "pad", "pad_grad", "unfold", "overlap_add", "polygamma", "digamma",
+    "lgamma", "erfinv", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "nonzero",
     "linear_recurrence", "logcumsumexp", "diff", "quantile", "getitem_grad", "embedding_grad",
     "index_set", "index_add_at", "scatter_add",
 }  # fmt: skip
-
-
-def sample_graphs(name: str) -> Iterator[Graph]:
-    """The op's samples; the gradients that arrive are random."""
-    op, rng = OPS[name], np.random.default_rng(0)
-    for sample in op.samples():
-        given = list(sample.args)
-        if op.variadic:
-            operands, rest = list(given[0]), given[1:]
-        else:
-            operands, rest = given[: op.arity], given[op.arity :]
-            operands += [sample.kwargs.get(n) for n in op.inputs[len(operands) :]]
-        params = op.defaults | dict(zip(op.setting_names, rest, strict=False))
-        params |= {k: v for k, v in sample.kwargs.items() if k in op.setting_names}
-        leaves = [x for x in operands if x is not None]
-        places = iter(range(len(leaves)))
-        inputs = [None if x is None else next(places) for x in operands]
-        made = [x for x in Graph(leaves).try_out(name, inputs, **params) if x.tracked]
-        weights = [np.asarray(rng.standard_normal(x.shape)) for x in made]
-        if not made:
-            continue
-        if len(made) == 1:
-            graph = Graph(leaves, seed=weights[0])
-            outs = graph.add(name, inputs, **params)
-            if len(outs) > 1:  # the positions of a sort, say
-                graph.seed = None
-                graph.add("mul", [outs[0], outs[0]])
-        else:
-            graph = Graph([*leaves, *weights])
-            outs = graph.add(name, inputs, **params)
-            totals = []
-            for n, i in zip(range(len(weights)), outs, strict=False):
-                (scaled,) = graph.add("mul", [i, len(leaves) + n])
-                totals += graph.add("sum", [scaled], axis=None, keepdims=False)
-            while len(totals) > 1:
-                totals = [*graph.add("add", totals[:2]), *totals[2:]]
-        yield graph
 
 
 def test_each_op_on_its_samples(call: Callable[..., Any]) -> None:
@@ -240,9 +132,7 @@ def test_comparisons_and_positions(call: Callable[..., Any]) -> None:
             params = op.defaults | dict(zip(op.setting_names, given[op.arity :], strict=False))
             params |= sample.kwargs
             arrays = [np.asarray(x) for x in given[: op.arity]]
-            cases.append(
-                [name, [(list(a.shape), a.reshape(-1).tolist()) for a in arrays], params]
-            )
+            cases.append([name, [(list(a.shape), a.reshape(-1).tolist()) for a in arrays], params])
             want.append(op(*map(tt.tensor, arrays), **params).data)
     for case, array, (shape, items) in zip(cases, want, call("applyAll", cases), strict=True):
         assert shape == list(array.shape), case
@@ -319,117 +209,6 @@ def test_random_graphs(call: Callable[..., Any]) -> None:
         f"{len(sizes)} graphs of {min(sizes)} to {max(sizes)} steps, {count} lists, {differences}"
     )
     assert len(ops) > 80, sorted(ops)
-
-
-# -- what an element is made of ---------------------------------------------------------------
-
-
-def jacobian(data: dict[str, Any], step: dict[str, Any], operand: int) -> np.ndarray | None:
-    """d out / d operand as a matrix, by our engine."""
-    local = step["local"][operand]
-    if local is None:
-        return None
-    if local["kind"] == "matrix":
-        return numbers(local["data"]).reshape(local["rows"], local["columns"])
-    out, x = (data["values"][i]["shape"] for i in (step["outputs"][0], step["inputs"][operand]))
-    read = np.broadcast_to(np.arange(math.prod(x)).reshape(x), out).reshape(-1)
-    made = np.zeros((math.prod(out), math.prod(x)))
-    made[np.arange(len(read)), read] = numbers(local["data"])
-    return made
-
-
-def last_number(text: str) -> float:
-    return float(text.rsplit(" = ", 1)[1].replace("−", "-").replace("∞", "inf"))
-
-
-def test_explanations_name_what_the_derivative_reads(call: Callable[..., Any]) -> None:
-    """Forward, every element of an operand that the output depends on is among the cells, and no
-    other where the derivative is nowhere 0 by chance; backward likewise for what arrives; and
-    the number at the end is the element itself."""
-    rng = np.random.default_rng(5)
-    exact = {"getitem", "transpose", "reshape", "concat", "embedding",
-             "sum", "mean", "flip", "roll", "tile", "repeat", "split", "broadcast_to", "add",
-             "sub", "neg", "stack", "swapaxes", "squeeze", "expand_dims"}  # fmt: skip
-    cases = []
-    for n in range(120):
-        graph, _ = random_graph(np.random.default_rng(1000 + n))
-        cases.append([graph.data(graph.leaves), []])
-    for name in ("matmul", "linear", "einsum", "embedding", "softmax", "layer_norm", "cross_entropy",
-                 "getitem", "concat", "mse_loss", "log_softmax"):  # fmt: skip
-        cases += [[graph.data(graph.leaves), []] for graph in sample_graphs(name)]
-    for data, asked in cases:
-        for n, step in enumerate(data["steps"]):
-            size = math.prod(data["values"][step["outputs"][0]]["shape"])
-            if not size:
-                continue
-            asked.append([n, "forward", 0, int(rng.integers(size))])
-            for k, value in enumerate(step["inputs"]):
-                if value is not None and step["terms"][k]:
-                    index = int(rng.integers(len(step["terms"][k])))
-                    asked.append([n, "backward", k, index])
-    counts = dict.fromkeys(("told", "matched", "exact"), 0)
-    ops = set()
-    for (data, asked), told in zip(cases, call("explainAll", cases), strict=True):
-        for (n, side, k, index), got in zip(asked, told, strict=True):
-            if got is None:
-                continue
-            step = data["steps"][n]
-            ops.add(step["op"])
-            counts["told"] += 1
-            out = step["outputs"][0]
-            where = f"{step['op']} {side} {k} {index}: {got}"
-            want = step["terms"][k] if side == "backward" else data["values"][out]["data"]
-            value = float(numbers(want)[index])
-            assert last_number(got["numbers"]) == pytest.approx(value, rel=1e-3, abs=1e-9, nan_ok=True), where
-            cells = {(c["value"], c["of"], c["index"]) for c in got["cells"]}
-            for place in [k] if side == "backward" else range(len(step["inputs"])):
-                matrix = jacobian(data, step, place)
-                if matrix is None or not np.isfinite(matrix).all():
-                    continue
-                if side == "forward":
-                    reads = {
-                        (step["inputs"][place], "data", int(j)) for j in np.flatnonzero(matrix[index])
-                    }
-                    mine = {c for c in cells if c[:2] == (step["inputs"][place], "data")}
-                else:
-                    reads = {(out, "grad", int(i)) for i in np.flatnonzero(matrix[:, index])}
-                    mine = {c for c in cells if c[:2] == (out, "grad")}
-                assert reads <= mine, where
-                counts["matched"] += 1
-                if step["op"] in exact and step["inputs"].count(step["inputs"][place]) == 1:
-                    assert mine == reads, where
-                    counts["exact"] += 1
-    assert counts["told"] > 1500 and counts["matched"] > 1200 and counts["exact"] > 300, counts
-    assert len(ops) > 70, sorted(ops)
-
-
-def test_a_product_is_told_as_a_row_times_a_column(call: Callable[..., Any]) -> None:
-    x = tt.tensor(np.array([[1.0, 2.0], [3.0, 4.0]]), requires_grad=True, name="x")
-    w = tt.tensor(np.array([[0.5, -1.0], [2.0, 0.0], [1.0, 1.0]]), requires_grad=True, name="W")
-    b = tt.tensor(np.array([10.0, 20.0, 30.0]), requires_grad=True, name="b")
-    data = page_data(tt.linear(x, w, b), tt.tensor(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])))
-    ids = {v["name"]: i for i, v in enumerate(data["values"])}
-    asked = [[0, "forward", 0, 4], [0, "backward", 0, 3], [0, "backward", 1, 1], [0, "backward", 2, 2]]
-    forward, dx, dw, db = call("explainAll", [[data, asked]])[0]
-    out = data["steps"][0]["outputs"][0]
-    assert forward["formula"] == "out[i,j] = Σₖ x[i,k] · W[j,k] + b[j]"
-    assert forward["numbers"] == "out[1,1] = 3 · 2 + 4 · 0 + 20 = 26"
-    assert forward["cells"] == [
-        {"value": ids["x"], "of": "data", "index": 2, "as": "row"},
-        {"value": ids["x"], "of": "data", "index": 3, "as": "row"},
-        {"value": ids["W"], "of": "data", "index": 2, "as": "row"},
-        {"value": ids["W"], "of": "data", "index": 3, "as": "row"},
-        {"value": ids["b"], "of": "data", "index": 1},
-    ]
-    assert dx["formula"] == "dx[i,k] = Σⱼ g[i,j] · W[j,k]"
-    assert dx["numbers"] == "dx[1,1] = 4 · (−1) + 5 · 0 + 6 · 1 = 2"
-    assert dw["formula"] == "dW[j,k] = Σᵢ g[i,j] · x[i,k]"
-    assert dw["numbers"] == "dW[0,1] = 1 · 2 + 4 · 4 = 18"
-    assert [(c["value"], c["of"], c["index"], c["as"]) for c in dw["cells"]] == [
-        (out, "grad", 0, "column"), (out, "grad", 3, "column"),
-        (ids["x"], "data", 1, "column"), (ids["x"], "data", 3, "column"),
-    ]  # fmt: skip
-    assert db["numbers"] == "db[2] = 3 + 6 = 9"
 
 
 def test_what_is_not_known_is_said(call: Callable[..., Any]) -> None:
