@@ -3,6 +3,7 @@
 # make fuzz     the fuzz targets of tests/fuzz, long             FUZZ=50
 # make lint     ruff, and mypy on an installed copy
 # make docs     write docs/ops.md and docs/architecture.svg from the code
+# make pages    build the pages of tinytensor/pages from their sources, with node and npm
 # make stubs    write the .pyi files, which editors read, from the registry of ops
 # make bench    measure beside other frameworks                    ARGS="gpt-S lstm"  ARGS=--quick
 # make comparison   six ways to read a sequence: docs/comparison.md   ARGS=--quick
@@ -20,7 +21,7 @@ PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help train test fuzz lint docs stubs bench comparison clean install install-test install-dev
+.PHONY: help train test fuzz lint docs pages stubs bench comparison clean install install-test install-dev
 
 help:
 	@echo "make train [ARGS=\"--model lstm --data my.txt --steps 500\"]   train a model, show a sample"
@@ -28,6 +29,7 @@ help:
 	@echo "make fuzz  [FUZZ=50]                                         hostile input, fifty times as much"
 	@echo "make lint                                                    ruff, then mypy"
 	@echo "make docs                                                    write the pages made from code"
+	@echo "make pages                                                   build the pages, with node and npm"
 	@echo "make stubs                                                   write what editors read of the ops"
 	@echo "make bench [ARGS=\"gpt-S lstm\"]                               measure beside PyTorch, JAX, ..."
 	@echo "make comparison                                              write docs/comparison.md, measured"
@@ -53,6 +55,12 @@ lint: install-dev
 docs: install
 	@$(PY) -c "from tinytensor.define.catalogue import page; print(page(), end='')" > docs/ops.md
 	@$(PY) docs/architecture.py
+
+# In a copy, so that no node_modules lies among the sources.
+pages:
+	@rm -rf build/pages && mkdir -p build && cp -R tinytensor/pages/src build/pages
+	@cd build/pages && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@node build/pages/build.mjs tinytensor/pages/built
 
 stubs: install
 	@$(PY) .ci/stubs.py

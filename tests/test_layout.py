@@ -21,7 +21,7 @@ FOLDERS = {
 }
 # the rooms of the engine; each may import itself and those before it
 ROOMS = [
-    "late", "context", "hints", "arrays", "graph", "tensor", "define", "operations", "derivatives",
+    "late", "context", "hints", "pages", "arrays", "graph", "tensor", "define", "operations", "derivatives",
     "draw", "profiling",
 ]  # fmt: skip
 # and those of train/, with its two files that are modules of the public face
