@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ..system.files import lines
+from ..system.files import lines, write_atomically
 
 NAME = "watch.jsonl"
 KINDS = ("gradients", "activations", "attention", "sample")
@@ -86,6 +86,22 @@ def kept(path: Path, step: int) -> Iterator[bytes]:
         found = parsed(line) if line.endswith(b"\n") else None
         if isinstance(found, dict) or isinstance(found, Seen) and found.step <= step:
             yield line
+
+
+def cut(folder: Path, step: int) -> None:
+    """Take out of a run's folder what was watched beyond the step where the run goes on; all of it
+    where that is the first.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = folder / NAME
+    if path.is_symlink() or not path.is_file():
+        return
+    if step:
+        write_atomically(path, lambda file: file.writelines(kept(path, step)))
+    elif parsed(next(lines(path, LONGEST), b"")) is not None:  # a file of ours
+        path.unlink()
 
 
 def spread_out(steps: Sequence[int], most: int) -> list[int]:

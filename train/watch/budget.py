@@ -23,13 +23,11 @@ class Budget:
     def __init__(self, first: int, last: int, every: int | None = None):
         self.first, self.last, self.every = first, last, every
         self._apart = every or max(1, (last - first) // LOOKS)
-        self._spent = dict.fromkeys(PARTS, 0.0)
-        self._latest: dict[str, tuple[int, float]] = {}  # kind -> step and seconds of the last look
-
-    @property
-    def spent(self) -> float:
-        """Seconds that all looks took."""
-        return sum(self._spent.values())
+        self._spent = dict.fromkeys(PARTS, 0.0)  # but for the first looks, which there are anyway
+        self._latest: dict[str, int] = {}  # kind -> step of the last look
+        self._least: dict[str, float] = {}  # kind -> seconds that a look takes
+        #: seconds that all looks took
+        self.spent = 0.0
 
     def due(self, kind: str, step: int, seconds: float) -> bool:
         """Whether to look after a step, of a run that has taken so many seconds.
@@ -38,16 +36,17 @@ class Budget:
         """
         if kind not in self._latest or step >= self.last:
             return True
-        before, took = self._latest[kind]
         if self.every is not None:
             return step % self.every == 0
-        if step - before < self._apart:
+        if step - self._latest[kind] < self._apart:
             return False
         done = (step - self.first) / max(1, self.last - self.first)
         may = max(SHARE * seconds, ALLOWED * done) * PARTS[kind]
-        return self._spent[kind] + took <= may
+        return self._spent[kind] + self._least[kind] <= may
 
     def looked(self, kind: str, step: int, seconds: float) -> None:
         """Take down what a look took."""
-        self._spent[kind] += seconds
-        self._latest[kind] = step, seconds
+        self._spent[kind] += seconds if kind in self._latest else 0.0
+        self._least[kind] = min(seconds, self._least.get(kind, seconds))
+        self._latest[kind] = step
+        self.spent += seconds

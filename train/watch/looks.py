@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 EXAMPLES = 8
 #: numbers of a layer that its spread is computed from; the first of all that is too many to keep
 NUMBERS = 8192
-#: symbols of the fixed sentence, characters of a sample
-SENTENCE, SAMPLE = 24, 240
+#: symbols of the fixed sentence, and of a sample: beyond its context a GPT writes much more slowly
+SENTENCE, SAMPLE = 24, 160
 PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 
 
@@ -169,4 +169,6 @@ class Attention:
 
 def sample(trainer: Trainer) -> str:
     """What the model writes now, or answers to examples of the test part: always to the same."""
-    return trainer.sample(length=min(SAMPLE, trainer.config.sample_length))[:4000]
+    config = trainer.config
+    length = min(SAMPLE, config.sample_length, max(40, config.block_size or 0))
+    return trainer.sample(length=length)[:4000]
