@@ -1,7 +1,7 @@
 """A browser that can reach nothing, for tests of pages.
 
-`open_page` opens a page from a file, as a user does who was sent one, and fails the test where the page
-asks for anything from outside, writes an error into its console, or throws.
+`open_page` opens a page from a file, as a user does who was sent one, and fails the test where the
+page asks for anything from outside, writes an error into its console, or throws.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """``open_page(page, **settings)``: a path, or a page's text, opened by Playwright in a context with
-    these settings (viewport, color_scheme, locale, reduced_motion, ...); allow= is for addresses
-    that may be reached beside the file itself."""
+    """``open_page(page, **settings)``: a path, an address or a text, opened by Playwright in a
+    context with these settings (viewport, color_scheme, locale, reduced_motion, ...); allow= is
+    for addresses that may be reached beside the page itself."""
     contexts, wrong = [], []
 
     def open_page(page: str | Path, allow: str = "", **settings: Any) -> Any:
@@ -63,7 +63,9 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         opened.on("pageerror", lambda error: wrong.append(f"threw {error}"))
         opened.on(
             "console",
-            lambda said: said.type in ("error", "warning") and wrong.append(f"console: {said.text}"),
+            lambda said: (
+                said.type in ("error", "warning") and wrong.append(f"console: {said.text}")
+            ),
         )
         opened.on("dialog", lambda dialog: (wrong.append("opened a dialog"), dialog.dismiss()))
         opened.goto(address)

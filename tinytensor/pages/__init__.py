@@ -1,1 +1,1 @@
-"""Pages that need nothing but themselves: made from src/ by ``make pages``, filled here with data."""
+"""Pages that need nothing but themselves: ``make pages`` builds them, page.py fills in data."""

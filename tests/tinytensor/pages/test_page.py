@@ -109,5 +109,7 @@ def test_built_is_what_the_sources_give(tmp_path: Path) -> None:
     assert made.returncode == 0, made.stderr
     names = sorted(file.name for file in (PAGES / "built").iterdir())
     assert sorted(file.name for file in (copy / "new").iterdir()) == names
-    stale = [n for n in names if (PAGES / "built" / n).read_bytes() != (copy / "new" / n).read_bytes()]
+    stale = [
+        n for n in names if (PAGES / "built" / n).read_bytes() != (copy / "new" / n).read_bytes()
+    ]
     assert not stale, "run `make pages`"
