@@ -7,7 +7,7 @@ SHARE = 0.02
 #: seconds that it may take all the same, spread over the steps: a short run has a history too
 ALLOWED = 2.0
 #: looks of a kind at a run, at most
-LOOKS = 200
+LOOKS = 120
 #: how the time is divided
 PARTS = {"gradients": 0.1, "activations": 0.2, "attention": 0.3, "sample": 0.4}
 
