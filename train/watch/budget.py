@@ -5,9 +5,9 @@ from __future__ import annotations
 #: the part of a run's time that watching may take
 SHARE = 0.02
 #: seconds that it may take all the same, spread over the steps: a short run has a history too
-ALLOWED = 2.0
-#: looks of a kind at a run, at most
-LOOKS = 120
+ALLOWED = 1.0
+#: looks of a kind at a run, at least and at most
+FEWEST, LOOKS = 10, 120
 #: how the time is divided
 PARTS = {"gradients": 0.1, "activations": 0.2, "attention": 0.3, "sample": 0.4}
 
@@ -29,17 +29,23 @@ class Budget:
         #: seconds that all looks took
         self.spent = 0.0
 
+    def _tenth(self, step: int) -> int:
+        return (step - self.first) * FEWEST // max(1, self.last - self.first)
+
     def due(self, kind: str, step: int, seconds: float) -> bool:
         """Whether to look after a step, of a run that has taken so many seconds.
 
-        The first step and the last one are always looked at.
+        The first step and the last one are always looked at, and each tenth of the way.
         """
         if kind not in self._latest or step >= self.last:
             return True
         if self.every is not None:
             return step % self.every == 0
-        if step - self._latest[kind] < self._apart:
+        before = self._latest[kind]
+        if step - before < self._apart:
             return False
+        if self._tenth(step) > self._tenth(before):
+            return True
         done = (step - self.first) / max(1, self.last - self.first)
         may = max(SHARE * seconds, ALLOWED * done) * PARTS[kind]
         return self._spent[kind] + self._least[kind] <= may

@@ -142,8 +142,8 @@ class Attention:
         if isinstance(task, TextTask):
             ids = next(iter(task.blocks(1, 1)))[0][0]
             text = task.tokenizer.decode(ids)
-            begin = text.find("\n") + 1  # a line from its beginning, where it fits
-            begin = begin if len(text) - begin >= SENTENCE else 0
+            last = max(0, len(text) - SENTENCE)  # a line or a word from its beginning, if possible
+            begin = text.find("\n", 0, last) + 1 or text.find(" ", 0, last) + 1
             self.text = text[begin : begin + SENTENCE]
         else:
             self.text = task.asked  # type: ignore[attr-defined]

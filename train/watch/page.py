@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...pages.page import page
+from ..given.words import shortened
 from .follow import Followed
 
 #: milliseconds between two questions of a page for what is new
@@ -24,5 +25,5 @@ def replay(followed: Followed) -> str:
 
 def _title(data: dict[str, Any]) -> str:
     run = data["run"]
-    named = " ".join(str(run.get(name, "")) for name in ("model", "task"))
-    return f"Watch it learn: {named} {run.get('name', '')}".strip()
+    about = f"{run.get('model', '')}, task {run.get('task', '')}"
+    return shortened(f"Watch it learn: {about}, run {run.get('name', '')}")

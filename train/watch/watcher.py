@@ -12,7 +12,7 @@ from ..results.watch_file import NAME, Seen
 from ..run.report import Report
 from ..system.terminal import note, warn
 from . import looks
-from .budget import ALLOWED, SHARE, Budget
+from .budget import SHARE, Budget
 from .keep import WatchLog
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ class Watcher(Report):
             self._log = None
             spent, whole = self._budget.spent, time.perf_counter() - self._began
             if spent > SHARE * whole and spent > 0.1:
-                why = "" if self.every else f" (up to {ALLOWED:.0f} s where a run is short)"
-                note(f"watching took {spent:.1f} s, {spent / whole:.0%} of this run{why}")
+                less = "" if self.every else f"; of a longer one it takes {SHARE:.0%}"
+                note(f"watching took {spent:.1f} s, {spent / whole:.0%} of this run{less}")
 
     def end(self, stop: object = None) -> None:
         """The run is over: let an open page have the rest, then end the server."""

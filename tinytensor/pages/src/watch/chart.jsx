@@ -9,7 +9,7 @@ export const line = i => ({colour: `--c${i % 6}`, dash: DASHES[Math.floor(i / 6)
 
 // series: [{label, colour, dash, width, dots}], columns: [steps, ...one for each]; bands between two
 // of them: [{series: [upper, lower], fill}]; mark: the step that is shown
-export function Chart({ t, what, series, columns, bands, mark, choose, log, look }) {
+export function Chart({ t, what, series, more = [], columns, bands, mark, choose, log, look }) {
   const place = useRef(), plot = useRef(), now = useRef();
   now.current = {mark, choose, columns};
   const shape = [look, log, what, ...series.map(one => one.label)].join("\n");
@@ -23,8 +23,8 @@ export function Chart({ t, what, series, columns, bands, mark, choose, log, look
       cursor: {y: false, drag: {x: false, y: false}, points: {show: false}},
       scales: {x: {time: false}, y: log ? {distr: 3} : {}},
       axes: [
-        {...axis, values: (_, ticks) => ticks.map(tick => Number.isInteger(tick) ? short(tick) : "")},
-        {...axis, size: 56, values: (_, ticks) => ticks.map(tick => tick === null ? "" : short(tick))},
+        {...axis, size: 32, values: (_, ticks) => ticks.map(tick => Number.isInteger(tick) ? short(tick) : "")},
+        {...axis, size: 56, ...log ? {splits: powers, filter: (_, splits) => splits} : {}, values: (_, ticks) => ticks.map(tick => tick === null ? "" : short(tick))},
       ],
       series: [{}, ...series.map(one => ({
         label: one.label, stroke: one.colour && colour(one.colour), dash: one.dash, spanGaps: true,
@@ -59,23 +59,35 @@ export function Chart({ t, what, series, columns, bands, mark, choose, log, look
   useEffect(() => { plot.current.redraw(false); }, [mark]);
   const known = columns[0];
   return <>
-    <Key series={series} />
+    <Key series={series} more={more} />
     <div class="chart" ref={place} role="img"
       aria-label={t.chart(what, known[0] ?? 0, known[known.length - 1] ?? 0)} />
   </>;
 }
 
-function Key({ series }) {
+// the ticks of a logarithmic axis: powers of ten, at most seven
+function powers(_, axis, low, high) {
+  const from = Math.ceil(Math.log10(low) - 1e-9), to = Math.floor(Math.log10(high) + 1e-9);
+  const apart = Math.max(1, Math.ceil((to - from) / 6)), ticks = [];
+  for (let power = from; power <= to; power += apart) ticks.push(Number(`1e${power}`));
+  return ticks;
+}
+
+function Key({ series, more }) {
   return <ul class="key">{series.filter(one => one.label && !one.quiet).map(one =>
     <li key={one.label}>
       <svg width="26" height="10" aria-hidden="true">
-        {one.band
-          ? <rect x="0" y="0" width="26" height="10" style={{fill: `var(${one.band})`}} />
-          : <line x1="0" y1="5" x2="26" y2="5" stroke-width={one.dots ? 0 : 2.5}
-            stroke-dasharray={(one.dash ?? []).join(" ")} style={{stroke: `var(${one.colour})`}} />}
+        <line x1="0" y1="5" x2="26" y2="5" stroke-width={one.dots ? 0 : 2.5}
+          stroke-dasharray={(one.dash ?? []).join(" ")} style={{stroke: `var(${one.colour})`}} />
         {one.dots && <circle cx="13" cy="5" r="4" style={{fill: `var(${one.colour})`}} />}
       </svg>
       <bdi>{one.label}</bdi>
+    </li>)}
+    {more.map(([label, colour]) => <li key={label}>
+      <svg width="26" height="10" aria-hidden="true">
+        <rect width="26" height="10" style={{fill: `var(${colour})`}} />
+      </svg>
+      {label}
     </li>)}
   </ul>;
 }

@@ -78,7 +78,8 @@ export function Activations({ t, store, step, choose, look, version }) {
   }, [version, layer]);
   const now = looks.length ? at(looks, step) : null;
   const series = [
-    {label: t.p95, colour: "--edge", width: 1, quiet: true}, {label: t.p75, colour: "--edge", width: 1, quiet: true},
+    {label: t.p95, colour: "--edge", width: 1, quiet: true},
+    {label: t.p75, colour: "--edge", width: 1, quiet: true},
     {label: t.median, colour: "--c0", width: 2.5},
     {label: t.p25, colour: "--edge", width: 1, quiet: true}, {label: t.p5, colour: "--edge", width: 1, quiet: true},
   ];
@@ -92,7 +93,7 @@ export function Activations({ t, store, step, choose, look, version }) {
       <label class="pick">{t.layer} <select id="layer" value={layer} onChange={e => want(e.currentTarget.value)}>
         {names.map(name => <option key={name} value={name}>{name}</option>)}
       </select></label>
-      <Chart {...{t, what: `${t.activations}, ${layer}`, series, columns, bands, mark: step, choose, look}} />
+      <Chart {...{t, what: `${t.activations}, ${layer}`, series, more: [[t.middle, "--inner"], [t.most, "--outer"]], columns, bands, mark: step, choose, look}} />
       <Table t={t} heads={[t.step, ...series.map(one => one.label)]} columns={columns} />
       <h3>{t.seenAt(now[0])}</h3>
       <Spreads t={t} layers={now[1]} />
@@ -104,16 +105,17 @@ function Spreads({ t, layers }) {
   const get = (layer, name) => asNumber(layer[2 + SPREAD.indexOf(name)]) ?? 0;
   const most = Math.max(...layers.flatMap(one => [Math.abs(get(one, "p5")), Math.abs(get(one, "p95"))]), 1e-30);
   // a root, so that layers of small numbers are seen beside those of large ones
-  const x = value => 100 + 96 * Math.sign(value) * Math.sqrt(Math.min(1, Math.abs(value) / most));
+  const x = value => 75 + 72 * Math.sign(value) * Math.sqrt(Math.min(1, Math.abs(value) / most));
   return <div class="wide" tabIndex="0" role="region" aria-label={t.activations}><table class="layers">
-    <thead><tr><th scope="col">{t.layer}</th><th scope="col">{t.kind}</th><td class="room" />
-      {["mean", "std", "min", "max", "zero", "bad"].map(name => <th key={name} scope="col">{t[name]}</th>)}</tr></thead>
+    <thead><tr><th scope="col">{t.layer}</th><td />
+      {["mean", "std", "min", "max", "zero", "bad"].map(name => <th key={name} scope="col">{t[name]}</th>)}
+      <th scope="col" class="text">{t.kind}</th></tr></thead>
     <tbody>{layers.map(layer => {
       const [p5, p25, p50, p75, p95] = ["p5", "p25", "median", "p75", "p95"].map(name => x(get(layer, name)));
       return <tr key={layer[0]}>
-        <th scope="row"><bdi>{layer[0]}</bdi></th><td class="text"><bdi>{layer[1]}</bdi></td>
-        <td class="room"><svg width="200" height="16" aria-hidden="true">
-          <line class="null" x1="100" x2="100" y1="0" y2="16" />
+        <th scope="row"><bdi>{layer[0]}</bdi></th>
+        <td><svg width="150" height="16" aria-hidden="true">
+          <line class="null" x1="75" x2="75" y1="0" y2="16" />
           <rect class="outer" x={p5} y="5" width={Math.max(1, p95 - p5)} height="6" />
           <rect class="inner" x={p25} y="2" width={Math.max(1, p75 - p25)} height="12" />
           <line class="median" x1={p50} x2={p50} y1="1" y2="15" />
@@ -122,6 +124,7 @@ function Spreads({ t, layers }) {
           <td key={name}>{short(layer[2 + SPREAD.indexOf(name)])}</td>)}
         <td>{percent(get(layer, "zero"))}</td>
         <td class={get(layer, "bad") ? "alarm" : ""}>{short(get(layer, "bad"))}</td>
+        <td class="text"><bdi>{layer[1]}</bdi></td>
       </tr>;
     })}</tbody>
   </table></div>;

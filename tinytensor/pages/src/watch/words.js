@@ -22,9 +22,10 @@ const en = {
   layer: "layer", kind: "kind", share: "share of all",
   activations: "Activations by layer",
   activationsSay: "How the numbers spread that each layer gives, for the same few examples of the "
-    + "validation part each time. Dark: the middle half; light: from the 5th to the 95th percentile.",
+    + "validation part each time.",
   median: "median", p25: "25th percentile", p75: "75th percentile", p5: "5th percentile", p95: "95th percentile",
-  mean: "mean", std: "standard deviation", min: "least", max: "largest", zero: "exactly 0", bad: "not finite",
+  middle: "the middle half", most: "from the 5th to the 95th percentile",
+  mean: "mean", std: "std", min: "least", max: "largest", zero: "exactly 0", bad: "not finite",
   attention: "Attention",
   attentionSay: text => `Where the model looks as it reads “${text}”: each row looks, the columns are `
     + "looked at, the darker the more.",
@@ -57,8 +58,9 @@ const zh = {
   gradientsSay: "每一部分梯度的范数（整个批次，裁剪之前）。若某条线远低于其他线，那一部分学得慢；若突然升高，训练可能会失败。",
   layer: "层", kind: "种类", share: "占比",
   activations: "各层的激活值",
-  activationsSay: "每一层输出的数值如何分布；每次都用验证部分中相同的几个样本。深色：中间一半；浅色：从第 5 到第 95 百分位。",
+  activationsSay: "每一层输出的数值如何分布；每次都用验证部分中相同的几个样本。",
   median: "中位数", p25: "第 25 百分位", p75: "第 75 百分位", p5: "第 5 百分位", p95: "第 95 百分位",
+  middle: "中间一半", most: "第 5 到第 95 百分位",
   mean: "平均", std: "标准差", min: "最小", max: "最大", zero: "恰为 0", bad: "非有限",
   attention: "注意力",
   attentionSay: text => `模型读 “${text}” 时看向哪里：每一行在看，各列被看；颜色越深，看得越多。`,
