@@ -162,13 +162,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         hosts = self.headers.get_all("Host") or []
         if len(hosts) != 1 or hosts[0].strip().lower() not in self.server.names:
             return 403, "this server goes by another name"
-        word = urlsplit(self.path).path.split("/")[1:2]
-        given = (word[0] if word else "").encode()
-        if not hmac.compare_digest(given, self.server.token.encode()):
+        word, _, wanted = urlsplit(self.path).path.removeprefix("/").partition("/")
+        if not hmac.compare_digest(word.encode(), self.server.token.encode()):
             return 403, "expected the whole address that the run has printed"
-        wanted = urlsplit(self.path).path.endswith("/data")
         site = self.headers.get("Sec-Fetch-Site", "same-origin")
-        if wanted and site not in ("same-origin", "none"):
+        if wanted == "data" and site not in ("same-origin", "none"):
             return 403, "another site asks for the data of this one"
         return None
 

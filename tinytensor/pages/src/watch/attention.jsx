@@ -76,7 +76,7 @@ function Shares({ t, map, all }) {
   return <details onToggle={event => show(event.currentTarget.open)}>
     <summary>{t.table}</summary>
     {open && [...Array(map.heads).keys()].map(head =>
-      <div key={head} class="wide" tabIndex="0" role="region" aria-label={`${t.table}, ${t.head(head + 1)}`}>
+      <div key={head} class="wide" tabIndex="0" role="group" aria-label={`${t.table}, ${t.head(head + 1)}`}>
         <table class="shares">
           <caption>{t.ofLayer(map.kind, map.layer)}, {t.head(head + 1)}</caption>
           <thead><tr><td />{map.keys.map((key, i) => <th key={i} scope="col"><bdi>{key}</bdi></th>)}</tr></thead>

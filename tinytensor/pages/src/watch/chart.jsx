@@ -99,7 +99,7 @@ export function Table({ t, heads, columns, most = 24 }) {
     : [...new Set([...Array(most).keys()].map(i => Math.round(i * (count - 1) / (most - 1))))];
   return <details>
     <summary>{t.table}</summary>
-    <div class="wide" tabIndex="0" role="region" aria-label={t.table}><table>
+    <div class="wide" tabIndex="0" role="group" aria-label={t.table}><table>
       <thead><tr>{heads.map((head, i) => <th key={i} scope="col"><bdi>{head}</bdi></th>)}</tr></thead>
       <tbody>{rows.map(row => <tr key={row}>{columns.map((column, i) => i === 0
         ? <th key={i} scope="row">{column[row]}</th> : <td key={i}>{short(column[row])}</td>)}</tr>)}</tbody>

@@ -51,7 +51,7 @@ function Norms({ t, layers }) {
   const known = layers.map(one => asNumber(one[1])).filter(norm => norm > 0);
   const most = Math.max(...known, 1e-300), least = Math.min(...known, most);
   const span = Math.max(1, Math.log10(most / least));
-  return <div class="wide" tabIndex="0" role="region" aria-label={t.gradients}><table class="layers">
+  return <div class="wide" tabIndex="0" role="group" aria-label={t.gradients}><table class="layers">
     <thead><tr><th scope="col">{t.layer}</th><th scope="col">{t.norm}</th><td class="room" /></tr></thead>
     <tbody>{layers.map(([name, norm]) => <tr key={name}>
       <th scope="row"><bdi>{name}</bdi></th>
@@ -106,7 +106,7 @@ function Spreads({ t, layers }) {
   const most = Math.max(...layers.flatMap(one => [Math.abs(get(one, "p5")), Math.abs(get(one, "p95"))]), 1e-30);
   // a root, so that layers of small numbers are seen beside those of large ones
   const x = value => 75 + 72 * Math.sign(value) * Math.sqrt(Math.min(1, Math.abs(value) / most));
-  return <div class="wide" tabIndex="0" role="region" aria-label={t.activations}><table class="layers">
+  return <div class="wide" tabIndex="0" role="group" aria-label={t.activations}><table class="layers">
     <thead><tr><th scope="col">{t.layer}</th><td />
       {["mean", "std", "min", "max", "zero", "bad"].map(name => <th key={name} scope="col">{t[name]}</th>)}
       <th scope="col" class="text">{t.kind}</th></tr></thead>

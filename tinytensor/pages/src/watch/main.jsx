@@ -96,12 +96,12 @@ function Sample({ t, store, step }) {
     <p class="say">{writes ? t.sampleSay : t.answersSay}</p>
     {now === null ? <p class="now">{t.none}</p> : <>
       <h3>{t.seenAt(now[0])}</h3>
-      <pre id="written" tabIndex="0" role="region" aria-label={t.sample} dir="auto" class={writes ? "text" : ""}>{now[1]}</pre>
+      <pre id="written" tabIndex="0" role="group" aria-label={t.sample} dir="auto" class={writes ? "text" : ""}>{now[1]}</pre>
       <details>
         <summary>{t.all} ({looks.length})</summary>
         {looks.map(([at, text]) => <div key={at}>
           <h3>{t.seenAt(at)}</h3>
-          <pre tabIndex="0" role="region" aria-label={t.seenAt(at)} dir="auto" class={writes ? "text" : ""}>{text}</pre>
+          <pre tabIndex="0" role="group" aria-label={t.seenAt(at)} dir="auto" class={writes ? "text" : ""}>{text}</pre>
         </div>)}
       </details>
     </>}
