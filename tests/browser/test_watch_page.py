@@ -49,7 +49,8 @@ def folder(tmp_path: Path) -> Path:
             if step % 10 == 0:
                 file.write(json.dumps({"step": step, "val_loss": 3 - step / 20}) + "\n")
     run = {"name": HOSTILE, "model": "gpt", "task": "text", "parameters": 1234, "data": HOSTILE,
-           "steps": 20, "batch": "3 blocks", "baseline": 4.5, "sentence": "a<b>", "thinned": 0}  # fmt: skip
+           "steps": 20, "batch": "3 blocks", "baseline": 4.5, "sentence": "a<b>",
+           "thinned": 0}  # fmt: skip
     lines = [one.line() for step in (0, 10, 20) for one in observations(step)]
     (place / NAME).write_bytes(json.dumps({"run": run}).encode() + b"\n" + b"".join(lines))
     return place
@@ -65,8 +66,8 @@ def until(page: Any, place: str, text: str) -> None:
 def rows(page: Any, section: str, table: int) -> list[list[str]]:
     """The texts of a table's cells, as a screen reader has them."""
     found: list[list[str]] = page.evaluate(
-        """([id, n]) => [...[...document.querySelectorAll(`section[aria-labelledby=${id}] table`)][n]
-        .rows].map(row => [...row.cells].filter(cell => !cell.hidden && !cell.ariaHidden
+        """([id, n]) => [
+        ...[...document.querySelectorAll(`section[aria-labelledby=${id}] table`)][n].rows].map(row => [...row.cells].filter(cell => !cell.hidden && !cell.ariaHidden
         && !cell.querySelector("svg")).map(cell => cell.textContent))""",
         [section, table],
     )
@@ -87,7 +88,9 @@ def test_every_number_is_that_of_the_step(open_page: Callable[..., Any], folder:
     assert len(losses) == 21
     page.locator("#back").click()
     assert page.locator("#shown").inner_text() == "step 10 of 20"
-    assert page.locator("#losses-now").inner_text().startswith("Step 10: training loss 3; validation")
+    assert (
+        page.locator("#losses-now").inner_text().startswith("Step 10: training loss 3; validation")
+    )
     assert page.locator("#written").inner_text().startswith("text 10 </script><img src=x")
     assert rows(page, "gradients", 1)[:3] == [
         ["layer", "norm of the gradient", ""], ["wte", "13"], ["h.0.attn", "16"],
@@ -109,7 +112,9 @@ def test_every_number_is_that_of_the_step(open_page: Callable[..., Any], folder:
     assert "training loss 3.3" in page.locator("#losses-now").inner_text()
 
 
-def test_the_attention_under_the_pointer_is_told(open_page: Callable[..., Any], folder: Path) -> None:
+def test_the_attention_under_the_pointer_is_told(
+    open_page: Callable[..., Any], folder: Path
+) -> None:
     page = open_page(replay(Followed(folder)))
     drawing = page.locator(".map").first
     box = drawing.bounding_box()
@@ -127,7 +132,9 @@ def test_hostile_names_are_texts(open_page: Callable[..., Any], folder: Path) ->
     assert page.title() != "1"
 
 
-def test_the_keyboard_alone_goes_through_the_steps(open_page: Callable[..., Any], folder: Path) -> None:
+def test_the_keyboard_alone_goes_through_the_steps(
+    open_page: Callable[..., Any], folder: Path
+) -> None:
     page = open_page(replay(Followed(folder)))
     page.locator("#step").focus()
     page.keyboard.press("ArrowLeft")
@@ -160,7 +167,9 @@ def test_axe_finds_nothing_and_nothing_sticks_out(
     assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
-def test_it_speaks_chinese(open_page: Callable[..., Any], axe: Callable[..., Any], folder: Path) -> None:
+def test_it_speaks_chinese(
+    open_page: Callable[..., Any], axe: Callable[..., Any], folder: Path
+) -> None:
     page = open_page(replay(Followed(folder)), locale="zh-CN")
     assert page.locator("html").get_attribute("lang") == "zh-Hans"
     assert page.locator("#shown").inner_text() == "第 20 步，共 20 步"

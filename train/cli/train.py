@@ -44,7 +44,9 @@ def train(
     ] = False,
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="Serve a page on this machine that shows the run as it learns"),
+        typer.Option(
+            "--watch", help="Serve a page on this machine that shows the run as it learns"
+        ),
     ] = False,
     watch_every: Annotated[
         Optional[int],  # noqa: UP045

@@ -40,9 +40,7 @@ def watch(
         Optional[int],  # noqa: UP045
         typer.Option(min=0, max=65535, help="(default: one that is free)", show_default=False),
     ] = None,
-    open: Annotated[
-        bool, typer.Option("--open", help="Open the page in the browser")
-    ] = False,
+    open: Annotated[bool, typer.Option("--open", help="Open the page in the browser")] = False,
 ) -> int:
     """Replay how a run learnt, or follow one that goes on; Ctrl-C ends it."""
     folder = _folder(run)

@@ -97,7 +97,12 @@ class Curves:
             for point in self.points:
                 place = (int(point[0]) - 1) // self.stride
                 one = merged.setdefault(place, [0.0] * 5)
-                one[:] = [point[0], one[1] + point[1], point[2], *(map(sum, zip(one[3:], point[3:])))]
+                one[:] = [
+                    point[0],
+                    one[1] + point[1],
+                    point[2],
+                    *(map(sum, zip(one[3:], point[3:]))),
+                ]
             self.points = list(merged.values())
         many = len(self.val) > POINTS
         if many:

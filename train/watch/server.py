@@ -1,10 +1,10 @@
 """The page of a run on this very machine: a small server that only reads.
 
 It listens at 127.0.0.1, so other machines cannot reach it; other users of this one, and pages of
-other sites in the user's browser, are kept out by a random word in the address. It answers GET and
-HEAD for two addresses, the page and its data, and reads no other file. A Host that is not its own is
-refused (a site may let its name point here), no site may read its answers or show them in a frame,
-and nothing is kept in a cache.
+other sites in the user's browser, are kept out by a random word in the address. It answers GET
+and HEAD for two addresses, the page and its data, and reads no other file. A Host that is not its
+own is refused (a site may let its name point here), no site may read its answers or show them in a
+frame, and nothing is kept in a cache.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ LINGER = 3.0
 
 
 class Watcher(Report):
-    """Keeps the history of a run in its folder, see :mod:`..results.watch_file`, and serves its page.
+    """Keeps a run's history in its folder, see :mod:`..results.watch_file`, and serves its page.
 
     What training computes is bit for bit the same without it. Whatever goes wrong here costs the
     watching alone: it is said once, and the run goes on.

@@ -7,7 +7,9 @@ import pytest
 from tinytensor.train.watch.budget import FEWEST, LOOKS, PARTS, SHARE, Budget
 
 
-def looks(budget: Budget, cost: float, each: float, kinds: tuple[str, ...] = ("sample",)) -> list[int]:
+def looks(
+    budget: Budget, cost: float, each: float, kinds: tuple[str, ...] = ("sample",)
+) -> list[int]:
     """The steps of a run that are looked at, where a look and a step take so many seconds."""
     seconds, found = 0.0, []
     for step in range(budget.first, budget.last + 1):

@@ -137,7 +137,9 @@ def test_a_port_that_is_taken_is_told_before_anything_is_trained(trained: Path) 
         more = ("--data", "text.txt", "--out", "taken", "--watch", "--port", port)
         for args in (("train", *flags(), *more), ("watch", "run", "--port", port)):
             said = refuse(trained, *args)
-            assert f"port: cannot listen at port {port} of 127.0.0.1: Address already in use" in said
+            assert (
+                f"port: cannot listen at port {port} of 127.0.0.1: Address already in use" in said
+            )
             assert "without --port a free one is taken" in said
     assert not (trained / "taken").exists()
 
@@ -155,7 +157,9 @@ def test_a_machine_without_its_own_address_still_keeps_the_history(
     watcher = watcher_of(tmp_path / "run", None, None)
     assert watcher.server is None
     said = capsys.readouterr().err
-    assert said.startswith("warning: watch: port: cannot listen at 127.0.0.1: Cannot assign requested")
+    assert said.startswith(
+        "warning: watch: port: cannot listen at 127.0.0.1: Cannot assign requested"
+    )
     assert "the history is kept" in said
 
 

@@ -18,7 +18,8 @@ from tinytensor.train.watch.follow import Curves, Followed, Tail
 from tinytensor.train.watch.keep import WatchLog
 
 MAP: dict[str, Any] = {
-    "kind": "text to itself", "layer": 1, "heads": 2, "queries": ["a", "b"], "keys": ["a", "b", "c"],
+    "kind": "text to itself", "layer": 1, "heads": 2, "queries": ["a", "b"],
+    "keys": ["a", "b", "c"],
     "weights": base64.b64encode(bytes(range(12))).decode(),
 }  # fmt: skip
 GOOD = [
@@ -62,7 +63,8 @@ def test_a_value_that_is_none_of_its_kind_is_left_out(kind: str, value: Any) -> 
     "line",
     [b"", b"[]\n", b"5\n", b'"run"\n', b'{"step": -1, "kind": "sample", "value": ""}\n',
      b'{"step": true, "kind": "sample", "value": ""}\n', b'{"kind": "sample", "value": ""}\n',
-     b'{"step": 1, "kind": [], "value": ""}\n', b'{"step": 1, "kind": "gradients", "value": [["a", NaN]]}\n',
+     b'{"step": 1, "kind": [], "value": ""}\n',
+     b'{"step": 1, "kind": "gradients", "value": [["a", NaN]]}\n',
      b'{"run": 5}\n', b"[" * 100_000, b"\xff\n", b'{"step": 1e3, "kind": "sample", "value": ""}\n',
      b'{"step": 1, "kind": "gradients", "value": [["a", ' + b"9" * 5000 + b"]]}\n"],
 )  # fmt: skip
@@ -94,7 +96,10 @@ def test_half_of_many_observations_stay_evenly_spread(
     assert all(value == f"text {step}" for kind, step, value in seen(tmp_path) if kind == "sample")
     again = WatchLog(tmp_path, {"name": "y"})  # a run that goes on counts on
     again.close()
-    assert json.loads((tmp_path / NAME).read_bytes().splitlines()[0])["run"]["thinned"] == run["thinned"]
+    assert (
+        json.loads((tmp_path / NAME).read_bytes().splitlines()[0])["run"]["thinned"]
+        == run["thinned"]
+    )
     assert os.listdir(tmp_path) == [NAME]
 
 
@@ -199,7 +204,9 @@ def test_only_a_file_is_followed(tmp_path: Path, kind: str) -> None:
 def test_a_long_curve_is_of_means(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "POINTS", 10)
     curves = Curves()
-    changed = [curves.add(s, {"loss": float(s), "lr": s / 10, "grad_norm": 2.0 * s}) for s in range(1, 45)]
+    changed = [
+        curves.add(s, {"loss": float(s), "lr": s / 10, "grad_norm": 2.0 * s}) for s in range(1, 45)
+    ]
     found = curves.after(0, 0)
     assert found["stride"] == 8 and changed.count(True) == 3
     assert found["train"][0] == [8, 4.5, 0.8, 9.0]  # of steps 1 to 8
@@ -207,7 +214,9 @@ def test_a_long_curve_is_of_means(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [point[0] for point in found["train"]] == [8, 16, 24, 32, 40, 44]
 
 
-def test_what_came_since_makes_up_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_came_since_makes_up_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever was asked when, with thinning, a replaced log and long curves in between."""
     monkeypatch.setattr(follow, "POINTS", 12)
     monkeypatch.setattr(keep, "MOST", 6)

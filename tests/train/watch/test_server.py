@@ -78,7 +78,8 @@ def test_a_token_is_long_random_and_needed_for_everything(server: Server, tmp_pa
         other.close()
     token = server.token
     for path in (
-        "/", "/data", "//", "", "*", "/favicon.ico", f"/{token[:-1]}/", f"/{token}x/data", f"/?{token}",
+        "/", "/data", "//", "", "*", "/favicon.ico", f"/{token[:-1]}/", f"/{token}x/data",
+            f"/?{token}",
         f"/{token.swapcase()}/", f"/x/{token}/", f"/data?token={token}", "/%00/", "/%c3%bc/data",
         f"http://127.0.0.1:{server.server_port}/",
     ):  # fmt: skip
@@ -135,7 +136,12 @@ def test_no_other_site_may_read_or_frame_or_keep_it(server: Server) -> None:
         assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
         assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
         assert "Python" not in headers["Server"]
-    for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
+    for site, status in (
+        ("cross-site", 403),
+        ("same-site", 403),
+        ("same-origin", 200),
+        ("none", 200),
+    ):
         assert ask(server, f"/{token}/data", Sec_Fetch_Site=site)[0] == status
     assert ask(server, Sec_Fetch_Site="cross-site")[0] == 200  # a link that somebody follows
     text = ask(server)[1]
@@ -171,7 +177,8 @@ def test_requests_that_are_none_or_never_end_do_no_harm(
 ) -> None:
     monkeypatch.setattr(serving.Handler, "timeout", 0.3)
     for request in (b"\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x00", b"GET / HTTP/9.9\r\n\r\n",
-                    b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 200,
+                    b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n",
+                    b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 200,
                     b""):  # fmt: skip
         with socket.create_connection(("127.0.0.1", server.server_port), 10) as connection:
             with contextlib.suppress(OSError):
@@ -198,7 +205,9 @@ def test_it_listens_to_this_machine_alone(server: Server) -> None:
 
 
 def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(server: Server) -> None:
-    with pytest.raises(ConfigError, match=r"port: cannot listen at port \d+ of 127.0.0.1: .*--port"):
+    with pytest.raises(
+        ConfigError, match=r"port: cannot listen at port \d+ of 127.0.0.1: .*--port"
+    ):
         Server(server.followed, live, server.server_port)
     with pytest.raises(ConfigError, match="port: expected one from 0 to 65535, got 70000"):
         Server(server.followed, live, 70_000)

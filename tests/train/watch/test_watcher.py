@@ -303,7 +303,9 @@ def test_a_look_that_fails_costs_no_step(
     said = capsys.readouterr().err
     assert said.count("warning") == 1 and "by chance" in said
     if kind != "gradients":
-        assert kind not in seen(tmp_path) and list(seen(tmp_path)["gradients"]) == list(range(1, 13))
+        assert kind not in seen(tmp_path) and list(seen(tmp_path)["gradients"]) == list(
+            range(1, 13)
+        )
 
 
 def test_hooks_and_modes_are_back_after_a_look_that_fails(
@@ -317,7 +319,9 @@ def test_hooks_and_modes_are_back_after_a_look_that_fails(
     monkeypatch.setattr(type(run.model), "loss", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         look(run)
-    assert [sorted(module.__dict__.keys() - {"training"}) for module in run.model.modules()] == before
+    assert [
+        sorted(module.__dict__.keys() - {"training"}) for module in run.model.modules()
+    ] == before
     assert all(module.training for module in run.model.modules())
     run.model.wte(np.array([[0]]))
     assert own == ["mine"]
