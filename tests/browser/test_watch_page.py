@@ -66,9 +66,12 @@ def until(page: Any, place: str, text: str) -> None:
 def rows(page: Any, section: str, table: int) -> list[list[str]]:
     """The texts of a table's cells, as a screen reader has them."""
     found: list[list[str]] = page.evaluate(
-        """([id, n]) => [
-        ...[...document.querySelectorAll(`section[aria-labelledby=${id}] table`)][n].rows].map(row => [...row.cells].filter(cell => !cell.hidden && !cell.ariaHidden
-        && !cell.querySelector("svg")).map(cell => cell.textContent))""",
+        """([id, n]) => {
+            const tables = document.querySelectorAll(`section[aria-labelledby=${id}] table`);
+            const shown = cell => !cell.ariaHidden && !cell.querySelector("svg");
+            const texts = row => [...row.cells].filter(shown).map(cell => cell.textContent);
+            return [...tables[n].rows].map(texts);
+        }""",
         [section, table],
     )
     return found

@@ -23,11 +23,14 @@ class Budget:
     def __init__(self, first: int, last: int, every: int | None = None):
         self.first, self.last, self.every = first, last, every
         self._apart = every or max(1, (last - first) // LOOKS)
-        self._spent = dict.fromkeys(PARTS, 0.0)  # but for the first looks, which there are anyway
+        self._spent = dict.fromkeys(PARTS, 0.0)
         self._latest: dict[str, int] = {}  # kind -> step of the last look
         self._least: dict[str, float] = {}  # kind -> seconds that a look takes
-        #: seconds that all looks took
-        self.spent = 0.0
+
+    @property
+    def spent(self) -> float:
+        """Seconds that all looks took."""
+        return sum(self._spent.values())
 
     def _tenth(self, step: int) -> int:
         return (step - self.first) * FEWEST // max(1, self.last - self.first)
@@ -52,7 +55,6 @@ class Budget:
 
     def looked(self, kind: str, step: int, seconds: float) -> None:
         """Take down what a look took."""
-        self._spent[kind] += seconds if kind in self._latest else 0.0
+        self._spent[kind] += seconds
         self._least[kind] = min(seconds, self._least.get(kind, seconds))
         self._latest[kind] = step
-        self.spent += seconds
