@@ -7,6 +7,7 @@
 # make stubs    write the .pyi files, which editors read, from the registry of ops
 # make bench    measure beside other frameworks                    ARGS="gpt-S lstm"  ARGS=--quick
 # make comparison   six ways to read a sequence: docs/comparison.md   ARGS=--quick
+# make gallery  the ten pages to step through, with pictures: docs/gallery
 # make clean    delete the environment, builds and caches
 #
 # Everything happens in $(VENV), made once by $(PYTHON) -m venv. A stamp file for each set of
@@ -21,7 +22,7 @@ PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help train test fuzz lint docs pages stubs bench comparison clean install install-test install-dev
+.PHONY: help train test fuzz lint docs pages stubs bench comparison gallery clean install install-test install-dev
 
 help:
 	@echo "make train [ARGS=\"--model lstm --data my.txt --steps 500\"]   train a model, show a sample"
@@ -33,6 +34,7 @@ help:
 	@echo "make stubs                                                   write what editors read of the ops"
 	@echo "make bench [ARGS=\"gpt-S lstm\"]                               measure beside PyTorch, JAX, ..."
 	@echo "make comparison                                              write docs/comparison.md, measured"
+	@echo "make gallery                                                 write docs/gallery, ten pages to step through"
 	@echo "make clean                                                   delete $(VENV), builds, caches"
 	@echo
 	@echo "Other settings: PYTHON=python3.12 (makes the environment), VENV=.venv312 (its folder)."
@@ -76,6 +78,11 @@ bench:
 
 comparison: install
 	@$(PY) lessons/comparison.py $(ARGS)
+
+# Graphviz, and Playwright, which takes the pictures, come with these extras; Chromium does not.
+gallery: install
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[draw,browser]"
+	@$(PY) lessons/gallery.py --pictures $(ARGS)
 
 install: $(VENV)/.installed
 install-test: $(VENV)/.installed-test

@@ -32,7 +32,7 @@ from .parameter import Parameter
 from .parts import Part, check_attribute, check_class, parts, walk, way_into
 from .placement import move
 from .state import LoadResult, load
-from .summary import describe
+from .summary import describe, describe_html
 
 M = TypeVar("M", bound="Module")
 
@@ -383,3 +383,7 @@ class Module(Part):
 
     def __repr__(self) -> str:
         return describe(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the tree, whose parts open by a click."""
+        return describe_html(self)

@@ -18,6 +18,8 @@ class Parameter(Tensor, Part):
 
     __slots__ = ()
 
+    _printed_as = "Parameter"
+
     def __init__(self, data: Any, requires_grad: bool = True):
         where = data.device if isinstance(data, Tensor) else None
         super().__init__(data, requires_grad=requires_grad, device=where)

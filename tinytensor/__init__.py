@@ -56,6 +56,8 @@ from .hints.other_functions import OF_PACKAGE as _OF_PACKAGE
 from .operations import *  # noqa: F403
 from .profiling import profile
 from .profiling.memory import memory_report
+from .shown.printing import get_printoptions, printoptions, set_printoptions
+from .stepper import step_through
 from .tensor import methods as _operators
 from .tensor.creation import (
     empty,
@@ -103,12 +105,13 @@ inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 __all__ = [
     "Device", "Generator", "RowGrad", "Sample", "Tensor", "arange", "checkpoint", "cuda",
     "custom_op", "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like",
-    "enable_grad", "explain", "eye", "from_dlpack", "full", "full_like", "grad", "gradcheck",
-    "gradgradcheck", "hessian", "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp",
-    "linspace", "logspace", "manual_seed", "memory_report", "no_grad", "ones", "ones_like",
-    "operations", "ops", "profile", "rand", "rand_like", "randint", "randn", "randn_like",
-    "random", "randperm", "registry", "set_default_device", "set_grad_enabled", "tensor",
-    "value_and_grad", "vjp", "zeros", "zeros_like",
+    "enable_grad", "explain", "eye", "from_dlpack", "full", "full_like", "get_printoptions",
+    "grad", "gradcheck", "gradgradcheck", "hessian", "hvp", "inference_mode", "is_grad_enabled",
+    "jacobian", "jvp", "linspace", "logspace", "manual_seed", "memory_report", "no_grad",
+    "ones", "ones_like", "operations", "ops", "printoptions", "profile", "rand", "rand_like",
+    "randint", "randn", "randn_like", "random", "randperm", "registry", "set_default_device",
+    "set_grad_enabled", "set_printoptions", "step_through", "tensor", "value_and_grad", "vjp",
+    "zeros", "zeros_like",
 ]  # fmt: skip
 __all__ += vars(operations)["__all__"]
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ..hints.finding import attribute_missing
+from ..shown import html
 from .given.other_names import OF_SCHEDULE
 from .given.values import not_negative, number, plain, shown
 
@@ -75,6 +76,16 @@ class Schedule:
         if step < warmup:
             return float(self.max_lr * (step + 1) / (warmup + 1))
         return float(self.after(step - warmup))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the settings, and the rate as a curve."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        steps = given.get("total") or given.get("warmup", 0) + 10 * given.get("step_size", 100)
+        shown_ = [self(round(i * (steps - 1) / 319)) for i in range(320)] if steps > 1 else []
+        name, settings = type(self).__name__, ", ".join(f"{k}={v}" for k, v in given.items())
+        label = f"{name}: the learning rate of steps 0 to {steps:,}"
+        ends = f"steps 0 to {steps:,}, from {self(0):.3g} to {self(steps):.3g}"
+        return html.framed(name, settings, html.curve(shown_, label), html.line(html.faint(ends)))
 
     def after(self, step: int) -> float:
         """Learning rate of the ``step``-th step after the rise, counted from 0."""

@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays.random import Generator
 from ..graph.grad_mode import enable_grad
 from ..hints.finding import kind_of
+from ..shown import html
 from ..tensor.tensor import Tensor, tensor
 from .grad import grad
 
@@ -42,7 +43,7 @@ class InputReport:
         return line + (f"\n    {self.hint}" if self.hint else "")
 
 
-@dataclass
+@dataclass(repr=False)
 class GradcheckReport:
     """Result of :func:`gradcheck`: true where every gradient is right; ``print`` it to read it."""
 
@@ -58,6 +59,23 @@ class GradcheckReport:
             else "gradients DISAGREE with finite differences"
         )
         return "\n".join([title, *(f"  {i}" for i in self.inputs)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row for each input, with its worst element."""
+        columns = ("input", "shape", "", "checked", "worst at", "backward", "differences", "")
+        rows = [
+            (
+                i.name, i.shape, "ok" if i.passed else "WRONG", i.checked,
+                "" if i.worst is None else list(i.worst),
+                "" if i.worst is None else f"{i.analytic:.9g}",
+                "" if i.worst is None else f"{i.numeric:.9g}", i.hint,
+            )
+            for i in self.inputs
+        ]  # fmt: skip
+        title, *_ = str(self).split("\n")
+        return html.framed("gradcheck", title, html.table(columns, rows, words=(0, 1, 2, 7)))
 
 
 def gradcheck(

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -134,6 +135,9 @@ def operand(node: Node, i: int) -> tuple[Any, bool]:
     array = None if node.op.variadic else saved(node, node.op.inputs[i])
     if array is None and isinstance(const, Seen):
         array = const.array
+    elif array is None and isinstance(const, ReferenceType):
+        tensor = const()
+        array = None if tensor is None or rewritten(tensor, node) else tensor.data
     elif array is None and isinstance(parent, Node):
         array = saved(parent, "out")
         if array is None and parent.value is not None and not written(parent.version, parent):

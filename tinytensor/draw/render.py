@@ -39,13 +39,13 @@ def render(source: str, kind: str) -> bytes:
     """A picture of DOT text.
 
     Args:
-        kind: "svg", "png" or "pdf".
+        kind: "svg", "png", "pdf", or "json0": where everything stands.
 
     Raises:
         NoRenderer: there is neither the `dot` program nor pygraphviz.
         RuntimeError: Graphviz did not accept the text; its message is passed on.
     """
-    if kind not in FORMATS:
+    if kind not in (*FORMATS, "json0"):
         raise ValueError(f"kind: expected one of {', '.join(FORMATS)}, got {kind!r}")
     how = renderer()
     if how is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def trace(
         open: names of fused ops to show as their reference, or True for all.
         opener: runs the reference of one node; see :func:`tinytensor.draw.opened.look_inside`.
     """
-    return _Tracer(outputs, open, opener).picture
+    return Tracer(outputs, open, opener).picture
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,26 @@ class _Opened:
     real: bool
 
 
-class _Tracer:
-    """One walk; holds what has been seen."""
+class Tracer:
+    """One walk; holds what has been seen.
+
+    Attributes:
+        picture: what was found.
+        nodes: by id of a step, the graph node that it stands for.
+        reads: by id of a step, its operands, None for one that was left out.
+        tensors: by id of a leaf's value, the tensor.
+    """
 
     def __init__(
-        self, outputs: Sequence[Any], open: Collection[str] | bool, opener: Opener | None
+        self,
+        outputs: Sequence[Any],
+        open: Collection[str] | bool = (),
+        opener: Opener | None = None,
+        known: Sequence[tuple[Any, Value]] = (),
+        names: dict[int, tuple[Any, str]] | None = None,
     ) -> None:
+        """``known``: leaves that have a value already. ``names``: of constants, with their array,
+        by its id."""
         self.open, self.opener = open, opener
         self.steps: list[Step] = []
         self.made: dict[int, Value] = {}  # by id of node
@@ -61,11 +76,14 @@ class _Tracer:
         self.walks: dict[int, frozenset[int]] = {}  # by id of node or leaf, see walks_behind
         self.past: dict[tuple[int, str], Value] = {}  # constants that have changed or gone
         self.several: dict[int, Step | list[Value]] = {}  # by id of a node with several outputs
-        self.names: dict[int, tuple[Any, str]] = {}  # of constants of opened ops, by id of array
+        self.names: dict[int, tuple[Any, str]] = dict(names or {})  # of opened ops' constants
         self.read_again: set[int] = set()  # values that an opened op's own ops read
         self.given: dict[int, Value] = {}  # what opened ops read from outside, by id of array
         self.kept: list[Any] = []  # tensors of opened ops: their ids must stay taken
         self.group_of: dict[int, Group] = {}  # by id of scope
+        self.nodes: dict[int, Any] = {}
+        self.reads: dict[int, list[Value | None]] = {}
+        self.know(known)
         nodes = reachable(tensor.node for tensor in outputs)
         self.paths = model_paths(nodes)
         self.walks = walks_behind(nodes)
@@ -79,6 +97,12 @@ class _Tracer:
         if tensor.node is not None:
             value.name = value.name or tensor.name or ""
         return value
+
+    def know(self, pairs: Sequence[tuple[Any, Value]]) -> None:
+        """These leaves have values already."""
+        for tensor, value in pairs:
+            self.leaves[id(tensor), False] = value
+            self.given[id(tensor.data)] = value
 
     # ---- nodes -----------------------------------------------------------------------------------
 
@@ -110,6 +134,7 @@ class _Tracer:
                 if value is not None:
                     step.read(value, word)
             self.steps.append(step)
+            self.nodes[id(step)], self.reads[id(step)] = node, read
             if several(node.shape):
                 self.several[id(node)] = step
             else:
@@ -201,15 +226,20 @@ class _Tracer:
     def constant(self, node: Any, i: int) -> Value | None:
         """An operand without a gradient: its numbers if it is small, else its shape alone."""
         kept = (node.consts or {}).get(i)
-        if kept is None and node.in_meta[i] is None:
-            return None
         if kept is None:
+            return None
+        if isinstance(kept, ReferenceType):
             array = None if node.op.variadic else saved(node, node.op.inputs[i])
             if id(array) in self.given:
                 return self.given[id(array)]
-            shape, dtype = node.in_meta[i]
             _, name = self.names.get(id(array), (None, ""))
-            value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
+            tensor = kept()
+            if tensor is not None and not rewritten(tensor, node):
+                value = self.leaf(tensor)
+                value.name = value.name or name
+            else:
+                shape, dtype = node.in_meta[i]
+                value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
         elif isinstance(kept, Seen):
             value = self.seen(kept)
         else:
@@ -303,10 +333,8 @@ class _Tracer:
         found = self.opener(node, grads)
         if any(tensor.node is None for tensor in found.results):
             return False
-        for tensor, value in zip(found.operands, read, strict=True):
-            if tensor is not None and value is not None:
-                self.leaves[id(tensor), False] = value
-                self.given[id(tensor.data)] = value
+        both = zip(found.operands, read, strict=True)
+        self.know([(tensor, value) for tensor, value in both if tensor is not None and value])
         self.kept.append(found)
         self.names.update(found.names)
         level = -1 if group is None else group.level

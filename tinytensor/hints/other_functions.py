@@ -79,7 +79,6 @@ OF_PACKAGE = {
     "get_default_dtype": "tt.float32, the default",
     "set_default_tensor_type": "dtype= in each call; float32 is the default",
     "get_default_device": "tt.default_device",
-    "set_printoptions": "np.set_printoptions: tensors print as arrays do",
     "set_num_threads": "OMP_NUM_THREADS=2, set before Python starts",
     # making
     "range": "tt.arange",

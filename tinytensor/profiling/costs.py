@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .floor import Product, seconds_alone
-from .report import as_dict, as_text
+from .report import as_dict, as_html, as_text
 
 #: products that alone took longer than this part of the time they took here were not measured well
 _BUSY = 1.05
@@ -219,6 +219,12 @@ class Costs:
 
     def __str__(self) -> str:
         return as_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return as_html(self)
 
 
 def _folded(path: str, depth: int | None, merge: bool) -> str:

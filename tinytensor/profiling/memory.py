@@ -8,6 +8,7 @@ from typing import Any
 
 from ..graph.backward import collect
 from ..graph.node import Dropped
+from ..shown import html
 from ..tensor.tensor import Tensor
 
 
@@ -19,7 +20,7 @@ class Share:
     bytes: int = 0
 
 
-@dataclass
+@dataclass(repr=False)
 class MemoryReport:
     """Result of :func:`memory_report`; ``print`` it to read it.
 
@@ -38,21 +39,44 @@ class MemoryReport:
     by_module: dict[str, Share] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        lines = [
+        lines = [self._in_short()]
+        for title, table in self._tables().items():
+            width = max([len(title), *(len(name) for name, *_ in table)])
+            lines.append(f"{title:<{width}}  {'arrays':>7}  {'memory':>10}  share")
+            lines += [
+                f"{name:<{width}}  {arrays:>7}  {memory:>10}  {share:>5}"
+                for name, arrays, memory, share in table
+            ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        columns = ("arrays", "memory", "share")
+        tables = [html.table((title, *columns), t) for title, t in self._tables().items()]
+        return html.framed("memory", self._in_short(), *tables)
+
+    def _in_short(self) -> str:
+        return (
             f"kept for backward: {_readable(self.total)} by {self.nodes} ops, of which "
             f"{_readable(self.leaves)} are parameters and other leaves"
-        ]
-        for title, table in (("op", self.by_op), ("module", self.by_module)):
-            rows = sorted(table.items(), key=lambda item: -item[1].bytes)
-            width = max([len(title), *(len(name or "(none)") for name, _ in rows)])
-            lines.append(f"{title:<{width}}  {'arrays':>7}  {'memory':>10}  share")
-            for name, share in rows:
-                part = share.bytes / self.total if self.total else 0.0
-                lines.append(
-                    f"{name or '(none)':<{width}}  {share.arrays:>7}  "
-                    f"{_readable(share.bytes):>10}  {part:>5.1%}"
+        )
+
+    def _tables(self) -> dict[str, list[tuple[str, str, str, str]]]:
+        """Rows of name, arrays, memory and share, the largest first, by op and by module."""
+        return {
+            title: [
+                (
+                    name or "(none)",
+                    str(share.arrays),
+                    _readable(share.bytes),
+                    f"{share.bytes / self.total if self.total else 0.0:.1%}",
                 )
-        return "\n".join(lines)
+                for name, share in sorted(table.items(), key=lambda item: -item[1].bytes)
+            ]
+            for title, table in (("op", self.by_op), ("module", self.by_module))
+        }
 
 
 def memory_report(outputs: Tensor | Sequence[Tensor]) -> MemoryReport:

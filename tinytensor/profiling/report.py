@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..shown import html
 from .memory import _readable
 
 if TYPE_CHECKING:
@@ -118,6 +119,19 @@ def as_text(profile: Costs) -> str:
     parts = ["\n".join(summary(profile)), aligned("op", COLUMNS, ops)]
     parts += [aligned("module", COLUMNS, modules), meaning([ops, modules])]
     return "\n\n".join(filter(None, parts))
+
+
+def as_html(profile: Costs) -> str:
+    """What a notebook shows: the same tables as :func:`as_text`."""
+    if not profile.wall_ns:
+        return html.framed("profile", "nothing measured yet")
+    ops, modules = rows(profile, profile.by_op), rows(profile, profile.modules(merge=True))
+    first, *rest = summary(profile)
+    parts = [html.line(html.text(line)) for line in rest]
+    parts.append(html.table(("op", *COLUMNS), ops))
+    parts.append(html.folded("by module", html.table(("module", *COLUMNS), modules)))
+    parts.append(html.line(html.faint(html.text(meaning([ops, modules])))))
+    return html.framed("profile", first, *parts)
 
 
 def as_dict(profile: Costs) -> dict[str, Any]:

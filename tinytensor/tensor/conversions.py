@@ -16,6 +16,7 @@ from ..arrays.device import Device, device
 from ..arrays.dtypes import as_dtype
 from ..hints.finding import of_setting
 from ..hints.habits import check_unpacking
+from ..shown import printing
 from .fields import Fields
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ class Conversions(Fields):
     """Mixin of :class:`~tinytensor.Tensor`: what becomes of it elsewhere."""
 
     __slots__ = ()
+
+    _printed_as = "tensor"
+    _grad: Any
+    _name: str | None
 
     def item(self) -> Any:
         """The only element as a Python number. Raises ValueError for any other size."""
@@ -154,12 +159,12 @@ class Conversions(Fields):
         except ValueError:
             raise ValueError(
                 f"format: {spec!r} is for one number, got shape {self.shape}; format x.item() of "
-                "its elements, or set np.set_printoptions(precision=...)"
+                "its elements, or set tt.set_printoptions(precision=...)"
             ) from None
 
     def __repr__(self) -> str:
         host = self.device.to_host(self.data)
-        parts = [np.array2string(host, separator=", ", prefix="tensor(")]
+        parts = [printing.text_of(host, prefix=f"{self._printed_as}(")]
         if self.dtype not in (DEFAULT_DTYPE, np.bool_) or not self.size:
             parts.append(f"dtype={self.dtype}")
         if self.device.xp is not np:
@@ -168,7 +173,28 @@ class Conversions(Fields):
             parts.append(f"op={self.node.made_by}")
         elif self.requires_grad:
             parts.append("requires_grad=True")
-        return f"tensor({', '.join(parts)})"
+        return f"{self._printed_as}({', '.join(parts)})"
+
+    def _printed_numbers(self) -> np.ndarray:
+        """The numbers to show, on the host."""
+        return self.device.to_host(self.data)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: numbers, or of many their statistics and a picture."""
+        from ..shown import arrays, html
+
+        parts = [f"shape {self.shape}", str(self.dtype), self.device.name]
+        if self.node is not None:
+            parts.append(f"made by {self.node.made_by}")
+        elif self.requires_grad:
+            parts.append("requires grad")
+        body = [arrays.array(self._printed_numbers())]
+        if (grad := self._grad) is not None:
+            numbers = grad._printed_numbers()
+            head = f"{grad._printed_as} {html.faint(html.code(arrays.statistics(numbers)))}"
+            body.append(html.folded(head.replace("tensor", "grad", 1), arrays.array(numbers)))
+        name = f" {self._name}" if self._name else ""
+        return html.framed(f"{self._printed_as}{name}", ", ".join(parts), *body)
 
 
 def _unpickle(

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays.device import Device, device_of
 from ..arrays.rows import Rows
+from ..shown.printing import text_of
 from .tensor import Tensor, make
 
 
@@ -134,9 +135,15 @@ class RowGrad(Tensor):
         host = self.device.to_host
         return _unpickle, (host(self.rows), host(self.values), self.shape, self.device)
 
+    _printed_as = "RowGrad"
+
+    def _printed_numbers(self) -> np.ndarray:
+        """Those of its rows."""
+        return self.device.to_host(self.values)
+
     def __repr__(self) -> str:
         host = self.device.to_host
-        values = np.array2string(host(self.values), separator=", ", prefix="RowGrad(")
+        values = text_of(host(self.values), prefix="RowGrad(")
         return f"RowGrad({values}, rows={host(self.rows).tolist()}, shape={self.shape})"
 
 

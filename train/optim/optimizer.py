@@ -25,6 +25,7 @@ from .groups import members, refuse_module
 from .overflow import Watch
 from .parts import shares
 from .pieces import advance
+from .shown import in_a_notebook
 from .state import restore, snapshot
 
 _FLOAT32 = np.dtype(np.float32)
@@ -346,3 +347,7 @@ class Optimizer:
             for group in self.param_groups
         ]
         return f"{type(self).__name__}(" + "; ".join(lines) + ")"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a column for each group, with its settings and its state."""
+        return in_a_notebook(self)

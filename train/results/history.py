@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ...shown import html
+
 #: so many last steps make a mean loss
 RECENT = 50
 
@@ -33,6 +35,25 @@ class History:
         """Mean training loss of the last 50 steps, NaN before the first."""
         last = self.train[-RECENT:]
         return sum(last) / len(last) if last else math.nan
+
+    def __repr__(self) -> str:
+        if not self.train:
+            return "History(no steps yet)"
+        parts = [f"{len(self.train):,} steps", f"loss {self.recent:.4f}, at first {self.train[0]:.4f}"]
+        if self.val:
+            parts.append(f"validation {self.val[-1][1]:.4f} at step {self.val[-1][0]:,}")
+        return f"History({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the losses as curves."""
+        val = [loss for _, loss in self.val]
+        return html.framed(
+            "History",
+            repr(self)[len("History(") : -1],
+            html.curve(self.train, f"training loss of {len(self.train):,} steps"),
+            html.line(html.faint("validation")) if len(val) > 1 else "",
+            html.curve(val, f"validation loss, {len(val):,} times") if len(val) > 1 else "",
+        )
 
     def arrays(self) -> dict[str, np.ndarray]:
         """As float64 arrays: train (steps,) and val (validations, 2)."""

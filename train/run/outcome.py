@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...models import Model
+from ...shown import html
 from ..config import TrainConfig
 from ..results.history import History
 from ..results.plot import plot_losses
@@ -22,6 +23,27 @@ class Outcome:
     history: History
     run_folder: RunFolder | None
     step: int
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._in_short()})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how far the run is, and its losses."""
+        return html.framed(
+            type(self).__name__,
+            self._in_short(),
+            self.history._repr_html_() if self.history.train else "",
+            html.folded("model", self.model._repr_html_()),
+            html.folded(
+                "settings", html.table((), [(k, str(v)) for k, v in vars(self.config).items()], (0, 1))
+            ),
+        )
+
+    def _in_short(self) -> str:
+        """Model, task, steps and folder in a line."""
+        config = self.config
+        where = "" if self.run_folder is None else f", in {self.run_folder.path}"
+        return f"{config.model} on {config.task}, step {self.step:,} of {config.steps:,}{where}"
 
     def plot(self) -> Path | None:
         """Draw the losses into the run's folder; None where it has no folder or no loss."""

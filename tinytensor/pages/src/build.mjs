@@ -14,7 +14,7 @@ mkdirSync(into, { recursive: true });
 
 const shared = {
   absWorkingDir: here, bundle: true, write: false, minify: true, charset: "ascii",
-  legalComments: "none", target: ["chrome109", "firefox115", "safari16.4"], metafile: true,
+  legalComments: "none", target: ["chrome123", "firefox120", "safari17.5"], metafile: true,
   logLevel: "warning",
 };
 

@@ -1,3 +1,6 @@
 import { render } from "preact";
-const data = JSON.parse(document.getElementById("data").textContent);
-render(<h1>{data.title}</h1>, document.getElementById("page"));
+import { App } from "./App.jsx";
+import { load } from "./model/load.js";
+
+const raw = JSON.parse(document.getElementById("data").textContent);
+render(<App original={load(raw)} />, document.getElementById("page"));
