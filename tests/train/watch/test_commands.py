@@ -15,10 +15,14 @@ from typing import Any
 
 import pytest
 
+from tinytensor.train.parallel import data_parallel
 from tinytensor.train.results.watch_file import NAME
 
 from ..helpers import TEXT, call, command, environment, flags
 
+needs_processes = pytest.mark.skipif(
+    data_parallel.why_not() is not None, reason=f"several processes: {data_parallel.why_not()}"
+)
 ADDRESS = re.compile(r"^watch it learn: (http://127\.0\.0\.1:\d+/[\w-]{32,}/)$", re.M)
 
 
@@ -81,9 +85,11 @@ def test_a_run_shows_itself_and_ends_with_its_page(trained: Path) -> None:
     assert max(steps) % 50 == 0 and max(steps) > 0
 
 
-def test_an_open_page_gets_the_end(trained: Path) -> None:
-    more = ("--watch", "--data", "text.txt", "--out", "short", "--workers", 1)
-    process, address = started("train", *flags(steps=60), *more, cwd=trained)
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=needs_processes)])
+def test_an_open_page_gets_the_end(trained: Path, workers: int) -> None:
+    more = ("--watch", "--data", "text.txt", "--out", f"short{workers}")
+    settings = flags(steps=60, workers=workers, oversubscribe=True)
+    process, address = started("train", *settings, *more, cwd=trained)
     try:
         mark, answers = "", []
         while not answers or not answers[-1]["ended"]:

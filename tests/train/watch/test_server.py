@@ -122,6 +122,13 @@ def test_head_has_headers_only(server: Server) -> None:
     assert head[0] == 200 and head[1] == ""
     assert head[2]["Content-Length"] == page[2]["Content-Length"] == str(len(page[1]))
     assert ask(server, "/", "HEAD")[0] == 403
+    with socket.create_connection(("127.0.0.1", server.server_port), 10) as connection:
+        own = f"127.0.0.1:{server.server_port}"
+        connection.sendall(f"HEAD /{server.token}/ HTTP/1.1\r\nHost: {own}\r\n\r\n".encode())
+        raw = b""
+        while piece := connection.recv(65536):
+            raw += piece
+    assert raw.startswith(b"HTTP/1.0 200 ") and raw.endswith(b"\r\n\r\n")
 
 
 def test_no_other_site_may_read_or_frame_or_keep_it(server: Server) -> None:
