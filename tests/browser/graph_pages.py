@@ -103,8 +103,8 @@ def numbers_in(page: Any, value: int, of: str) -> list[str]:
 def boxes(page: Any) -> dict[str, dict[str, list[str]]]:
     """The numbers of all boxes: by "v3", then by "data" and "grad"."""
     return page.evaluate(
-        """() => Object.fromEntries([...document.querySelectorAll("[data-node^=v]")].map(node => [
-            node.dataset.node, Object.fromEntries(["data", "grad"].map(of =>
+        """() => Object.fromEntries([...document.querySelectorAll("[data-node^=v]")].map(node =>
+            [node.dataset.node, Object.fromEntries(["data", "grad"].map(of =>
                 [of, [...node.querySelectorAll(`text.number.${of}`)].map(e => e.textContent)]))]))"""
     )
 

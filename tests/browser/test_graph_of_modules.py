@@ -1,4 +1,4 @@
-"""The page of a drawn graph: modules open, names are found, statistics and flags are said in words."""
+"""The page of a drawn graph: modules open, names are found, statistics and flags are told."""
 
 from __future__ import annotations
 

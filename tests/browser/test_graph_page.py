@@ -204,11 +204,24 @@ def test_an_element_tells_what_made_it(open_page: Callable[..., Any]) -> None:
     page = open_page(steps.html(), **STILL)
     y = id_of(data, "y")
     page.keyboard.press("ArrowRight")
-    page.locator(f'[data-node="v{y}"] text.number.data').nth(1).hover()
+    page.locator(f'[data-node="v{y}"] text.number.data', has_text="12").hover()
     told = page.locator(".madeof .with").inner_text()
     assert told.startswith("y[0,1] = ") and told.endswith("= 12")  # 1 (-1) + 2 · 2 + 3 · 3
-    lit = page.locator("[data-node] text.number.cell").all_inner_texts()
+    lit = page.locator("[data-node] text.number.cell").all_text_contents()
     assert sorted(map(read, lit)) == sorted([1, 2, 3, -1, 2, 3])
+
+
+def test_an_element_of_a_gradient_tells_what_made_it(open_page: Callable[..., Any]) -> None:
+    steps = products()
+    page = open_page(steps.html(), **STILL)
+    page.keyboard.press("End")  # w, the second operand, is the last to get its gradient
+    page.locator(".numbers.made td").first.focus()
+    assert page.locator(".madeof .formula").inner_text() == "dw[k,j] = Σᵢ x[i,k] · g[i,j]"
+    assert page.locator(".madeof .with").inner_text() == "dw[0,0] = 1 · 4 + 4 · 13 = 56"
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".madeof .with").inner_text() == "dw[0,1] = 1 · 24 + 4 · 48 = 216"
+    lit = page.locator("td.cell").all_inner_texts()
+    assert {24, 48} <= set(map(read, lit)) <= {24, 48, 1, 4}, "g's column; x's where it is shown"
 
 
 def test_large_and_strange_numbers(open_page: Callable[..., Any]) -> None:
@@ -217,7 +230,9 @@ def test_large_and_strange_numbers(open_page: Callable[..., Any]) -> None:
     x = tt.tensor([math.inf, -math.inf, math.nan, 1e30, -1e-12, 0.0], requires_grad=True, name="x")
     y = x * 1.0
     y.name = "y"
-    steps = tt.step_through(y.sum())
+    with np.errstate(invalid="ignore"):
+        steps = tt.step_through(y.sum())
+        steps.data()
     page = open_page(steps.html(), **STILL)
     page.keyboard.press("End")
     shown = list(map(read, numbers_in(page, id_of(steps.data(), "y"), "data")))

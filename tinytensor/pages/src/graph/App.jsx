@@ -82,7 +82,7 @@ export function App({ original }) {
   };
   const latest = useRef();
   latest.current = {
-    point,
+    point: at => point(before => before === at || same(before, at) ? before : at),
     choose: one => {
       const place = play ? momentOf(list, index, one, data) : -1;
       if (place >= 0) { go.to(place); if (one.value !== undefined) select(one); } else { setPlaying(false); select(one); }

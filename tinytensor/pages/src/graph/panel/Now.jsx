@@ -32,7 +32,7 @@ function Equation({ children }) {
 function Forward({ data, step, words, act, marks }) {
   const [out, ...more] = step.outputs.map(id => data.values[id]);
   const inputs = step.inputs.filter(id => id !== null).map(id => data.values[id]);
-  if (!out.data) return null;
+  if (!out.data) return <p class="soft">{words.say("too large")}</p>;
   const scalars = !more.length && isScalar(out) && inputs.every(one => isScalar(one) && one.data);
   const sign = SIGNS[step.op];
   if (scalars && sign && inputs.length === 2) {
@@ -67,7 +67,17 @@ function Forward({ data, step, words, act, marks }) {
 
 function Arrive({ data, moment, step, words, act, marks, state }) {
   const { say } = words, out = data.values[step.outputs[0]];
-  if (step.outputs.length > 1 || !moment.gradient) return null;
+  if (step.outputs.length > 1) {
+    return (
+      <div class="flowing">
+        {step.outputs.map(id => data.values[id]).filter(one => one.grad).map(one => (
+          <Matrix key={one.id} kind="grad" caption={say("arrived title", { out: nameOf(data, one.id, words) })} name={nameOf(data, one.id, words)}
+            numbers={one.grad} shape={one.shape} at={{ value: one.id, of: "grad" }} {...{ words, act, marks }} />
+        ))}
+      </div>
+    );
+  }
+  if (!moment.gradient) return <p class="soft">{say("too large")}</p>;
   const parts = state.sums.get(out.id)?.terms || [];
   if (isScalar(out)) {
     const sum = parts.length > 1 && parts.every(Boolean)

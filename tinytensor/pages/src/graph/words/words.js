@@ -17,3 +17,7 @@ export const sayer = language => (key, values = {}) => {
 
 // what an op is called in a sentence
 export const opName = (language, op) => LANGUAGES[language][`op ${op}`] || op;
+
+// a text of the data: one for all languages, or an object of texts by language
+export const inLanguage = (text, language) =>
+  text && typeof text === "object" ? String(text[language] ?? text.en ?? Object.values(text)[0] ?? "") : String(text ?? "");
