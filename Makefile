@@ -51,7 +51,7 @@ lint: install-dev
 	@cd build/typecheck && $(abspath $(PY)) -m mypy --config-file ../../pyproject.toml -p tinytensor
 
 docs: install
-	@$(PY) -c "from tinytensor.define.catalogue import page; print(page(), end='')" > docs/ops.md
+	@$(PY) -c "from tinytensor.explain.page import page; print(page(), end='')" > docs/ops.md
 	@$(PY) docs/architecture.py
 
 stubs: install

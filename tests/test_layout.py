@@ -21,8 +21,8 @@ FOLDERS = {
 }
 # the rooms of the engine; each may import itself and those before it
 ROOMS = [
-    "late", "context", "hints", "shown", "arrays", "graph", "tensor", "define", "operations", "derivatives",
-    "draw", "profiling",
+    "late", "context", "hints", "shown", "arrays", "graph", "tensor", "define", "operations",
+    "derivatives", "explain", "draw", "profiling",
 ]  # fmt: skip
 # and those of train/, with its two files that are modules of the public face
 ROOMS_OF_TRAIN = [

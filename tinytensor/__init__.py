@@ -32,7 +32,6 @@ from .arrays.dtypes import NAMES as _DTYPES
 from .arrays.random import Generator, manual_seed
 from .context import checkout as _checkout
 from .define import op as registry
-from .define.catalogue import explain, ops
 from .define.custom import custom_op
 from .define.samples import Sample
 from .derivatives import (
@@ -48,6 +47,7 @@ from .derivatives import (
     vjp,
 )
 from .draw import draw
+from .explain import explain, ops
 from .graph.anomaly import detect_anomaly
 from .graph.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .hints import finding as _hints
@@ -104,12 +104,13 @@ inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 __all__ = [
     "Device", "Generator", "RowGrad", "Sample", "Tensor", "arange", "checkpoint", "cuda",
     "custom_op", "default_device", "detect_anomaly", "device", "draw", "empty", "empty_like",
-    "enable_grad", "explain", "eye", "from_dlpack", "full", "full_like", "grad", "gradcheck",
-    "get_printoptions", "gradgradcheck", "hessian", "hvp", "inference_mode", "is_grad_enabled", "jacobian", "jvp",
-    "linspace", "logspace", "manual_seed", "memory_report", "no_grad", "ones", "ones_like",
-    "operations", "ops", "printoptions", "profile", "rand", "rand_like", "randint", "randn", "randn_like",
-    "random", "randperm", "registry", "set_default_device", "set_grad_enabled", "set_printoptions", "tensor",
-    "value_and_grad", "vjp", "zeros", "zeros_like",
+    "enable_grad", "explain", "eye", "from_dlpack", "full", "full_like", "get_printoptions",
+    "grad", "gradcheck", "gradgradcheck", "hessian", "hvp", "inference_mode", "is_grad_enabled",
+    "jacobian", "jvp", "linspace", "logspace", "manual_seed", "memory_report", "no_grad",
+    "ones", "ones_like", "operations", "ops", "printoptions", "profile", "rand", "rand_like",
+    "randint", "randn", "randn_like", "random", "randperm", "registry", "set_default_device",
+    "set_grad_enabled", "set_printoptions", "tensor", "value_and_grad", "vjp", "zeros",
+    "zeros_like",
 ]  # fmt: skip
 __all__ += vars(operations)["__all__"]
 

@@ -1,4 +1,4 @@
-"""What a notebook shows, made of a few parts: a frame, tables, trees, curves and pictures of arrays.
+"""What a notebook shows is made of a few parts: a frame, lines, tables, what opens, and curves.
 
 The styles are inline and take the colour of the text around them, so that all is readable on light
 and on dark, whatever the notebook; nothing is fetched and nothing runs. Every text is escaped.
