@@ -13,7 +13,7 @@ FUNCTIONS = frozenset(
 #: words of one or more letters that stand for something in formulas, besides an op's own operands
 NAMES = frozenset(
     "out rstd mean var std eps mask keep scale weight bias target prediction logits atol rtol "
-    "condition value alpha beta delta low high vh xs NaN gq gr gs gu gv gw gvh".split()
+    "ddof condition value alpha beta delta low high vh xs NaN gq gr gs gu gv gw gvh".split()
 )
 RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿᵀˣʸᵖᵒᵘᵗⁱ", "0123456789+−()nTxypouti", strict=True))
 LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋ₐₑₒₓᵢⱼₖₘₙₚₛₜᵣᵤᵥ", "0123456789+−aeoxijkmnpstruv", strict=True))
@@ -87,6 +87,17 @@ def _opens(tokens: list[Token], bar: Token) -> bool:
     return last is None or last.kind in ("sum", "(", "|(") or last.text in "+-^/√"
 
 
+def _is_plain(token: Token | None, names: Collection[str]) -> bool:
+    """Whether a token is a word of several letters that stands for nothing."""
+    return (
+        token is not None
+        and token.kind == "name"
+        and len(token.text) > 1
+        and token.text not in FUNCTIONS
+        and token.text not in names
+    )
+
+
 def is_word(tokens: list[Token], i: int, names: Collection[str]) -> bool:
     """Whether a token is a word of English and not of mathematics."""
     token = tokens[i]
@@ -104,6 +115,7 @@ def is_word(tokens: list[Token], i: int, names: Collection[str]) -> bool:
             and len(following.text) > 1
             and following.text not in FUNCTIONS
             and (last is None or last.kind == "name")
+            and (following.text not in names or _is_plain(last, names))
         )
     if len(text) == 1 or not text.isascii() or "_" in text or any(c.isdigit() for c in text):
         return False

@@ -41,7 +41,7 @@ class Example:
         """For a notebook."""
         cell = '<td style="padding:3px 12px 3px 0;border:0;text-align:left;vertical-align:top">'
         rows = "".join(
-            f"<tr>{cell}{html.code(label)}<br>{html.faint(html.code(x.shape))}</td>"
+            f"<tr>{cell}{html.code(label)}<br/>{html.faint(html.code(x.shape))}</td>"
             f"{cell}{arrays.array(x)}</td></tr>"
             for label, x in self.rows
         )
@@ -55,17 +55,20 @@ def of_sample(op: Op) -> Example | None:
     if not samples:
         return None
 
-    def awkward(sample: Sample) -> tuple[bool, bool, bool, int]:
+    def awkward(sample: Sample) -> tuple[bool, bool, bool, bool, int]:
         sizes = [a.size for a in _operands(sample)]
         flat = not any(a.ndim > 1 for a in _operands(sample))
         nothing_done = any(type(a) is tuple and not a for a in sample.args)  # a sum over no axes
         missing = len(sizes) < op.arity or max(sizes, default=0) < 3
-        return nothing_done, missing, flat, int(np.sum(sizes))
+        no_matrix = next((a.ndim != 2 for a in _operands(sample)), True)
+        return nothing_done, missing, flat, no_matrix, int(np.sum(sizes))
 
     sample = min(samples, key=awkward)
     args = [_rounded(a) for a in sample.args]
     names = [*op.inputs, *op.setting_names]
-    return _run(op, op.name, names, op.arity, args, sample.kwargs, None, op.differentiable)
+    return _run(
+        op, op.name, names, op.arity, args, sample.kwargs, None, op.differentiable, op.inputs
+    )
 
 
 def of_inputs(
@@ -79,7 +82,9 @@ def of_inputs(
     """With what the user gives; it is copied, and neither it nor any random state is touched."""
     names, variadic = _names_of(call)
     arity = len(names) if op is None else sum(n in op.inputs for n in names) or op.arity
-    if variadic:  # one name for all that is given
+    if variadic and len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
+        arity = 1
+    elif variadic:  # one name for all that is given
         names, arity = [f"{names[0]}[{i}]" for i in range(len(inputs))], len(inputs)
     given = [
         _as_operand(value, op is not None and i < arity, inputs) for i, value in enumerate(inputs)
@@ -89,7 +94,17 @@ def of_inputs(
     before = random.state()
     try:
         differentiable = op is None or op.differentiable
-        return _run(call, name, names, arity, given, named, g, differentiable)
+        return _run(
+            call,
+            name,
+            names,
+            arity,
+            given,
+            named,
+            g,
+            differentiable,
+            None if op is None else op.inputs,
+        )
     finally:
         random.set_state(before)
 
@@ -155,26 +170,33 @@ def _run(
     kwargs: dict[str, Any],
     g: Any,
     differentiable: bool,
+    operand_names: tuple[str, ...] | None,
 ) -> Example:
     operands: dict[str, Tensor] = {}
+    rows: list[tuple[str, np.ndarray]] = []
 
-    def slot(label: str, value: Any) -> Any:
+    def slot(label: str, value: Any, is_operand: bool) -> Any:
         if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
-            return [slot(f"{label}[{i}]", v) for i, v in enumerate(value)]
+            parts = [slot(f"{label}[{i}]", v, is_operand) for i, v in enumerate(value)]
+            return tuple(parts) if isinstance(value, tuple) else parts
         if not isinstance(value, np.ndarray):
+            return value
+        if not is_operand:
+            rows.append((label, value))
             return value
         live = value.dtype.kind == "f" and differentiable
         operands[label] = tensor(value, dtype=value.dtype, requires_grad=live)
         return _Slot(label)
 
     def filled(value: Any, by: dict[str, Any]) -> Any:
-        if isinstance(value, list) and any(isinstance(v, (_Slot, list)) for v in value):
+        if isinstance(value, (list, tuple)) and any(isinstance(v, _Slot) for v in value):
             return [filled(v, by) for v in value]
         return by[value.label] if isinstance(value, _Slot) else value
 
     label_of = [names[i] if i < len(names) else f"argument {i}" for i in range(len(args))]
-    slots = [slot(label_of[i], a) for i, a in enumerate(args)]
-    named = {key: slot(key, value) for key, value in kwargs.items()}
+    slots = [slot(label_of[i], a, i < arity) for i, a in enumerate(args)]
+    named = {key: slot(key, v, operand_names is None or key in operand_names)
+             for key, v in kwargs.items()}  # fmt: skip
     shown = [
         f"{label_of[i]}={a!r}" if i >= arity and not isinstance(a, np.ndarray | list)
         else label_of[i] if isinstance(a, np.ndarray | list) else repr(a)
@@ -183,9 +205,8 @@ def _run(
     shown += [
         key if isinstance(value, _Slot) else f"{key}={value!r}" for key, value in named.items()
     ]
-    example = Example(f"{name}({', '.join(shown)})")
-    rows = example.rows
-    rows += [(label, _host(x)) for label, x in operands.items()]
+    example = Example(f"{name}({', '.join(shown)})", rows)
+    rows[:0] = [(label, _host(x)) for label, x in operands.items()]
 
     def again(by: dict[str, Any]) -> Any:
         with enable_grad():

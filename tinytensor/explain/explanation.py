@@ -28,6 +28,7 @@ class Explanation:
         sources: titles and sources: of forward and gradient rules, of helpers of ours that they
             call, and of the composition that a fused op equals.
         example: numbers that went through it, and back; None where there are none.
+        names: its operands and settings.
     """
 
     entry: Entry
@@ -35,6 +36,7 @@ class Explanation:
     why: Derivation | None
     sources: list[tuple[str, str]]
     example: Example | None
+    names: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         head = [f"{self.entry.name}{self.entry.signature}    [{self.entry.kind}]"]
@@ -64,7 +66,9 @@ class Explanation:
             parts.append(_mathematics(formula(entry, "gradient")))
         parts.append(html.folded(html.faint("documentation"), html.source(self.doc)))
         if self.why is not None:
-            parts.append(html.folded("<b>Why</b>", _mathematics(self.why.markup()), is_open=True))
+            parts.append(
+                html.folded("<b>Why</b>", _mathematics(self.why.markup(self.names)), is_open=True)
+            )
         parts += [html.folded(html.text(title), html.source(text)) for title, text in self.sources]
         if self.example is not None:
             head = f"<b>Example</b> {html.code(self.example.title)}"
@@ -119,6 +123,7 @@ def explain(
         derivation(found) if found is not None else None,
         _sources(found, public),
         example,
+        frozenset() if found is None else frozenset({*found.inputs, *found.setting_names}),
     )
 
 

@@ -110,7 +110,7 @@ def picture(values: np.ndarray) -> str:
         f'width="{columns * side}" height="{rows * side}" '
         f'style="display:block;margin:4px 0;image-rendering:pixelated;max-width:100%;'
         f'outline:1px solid color-mix(in srgb,currentColor 25%,transparent)" '
-        f'src="data:image/png;base64,{base64.b64encode(_png(pixels)).decode()}">'
+        f'src="data:image/png;base64,{base64.b64encode(_png(pixels)).decode()}"/>'
     )
 
 

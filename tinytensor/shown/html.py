@@ -72,8 +72,9 @@ def line(inner: str) -> str:
 
 def folded(head: str, inner: str, is_open: bool = False) -> str:
     """Markup that opens by a click or a key, below a head of markup."""
+    opened = ' open=""' if is_open else ""
     return (
-        f'<details{" open" if is_open else ""} style="margin:1px 0">'
+        f'<details{opened} style="margin:1px 0">'
         f'<summary style="cursor:pointer">{head}</summary>'
         f'<div style="margin-left:16px">{inner}</div></details>'
     )

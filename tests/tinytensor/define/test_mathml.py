@@ -67,6 +67,8 @@ def _short(e: ET.Element) -> str:
         ("g / beta", "(g//beta)"),
         ("the points of a", "the points of a"),
         ("zeros of a shape", "zeros of a shape"),
+        ("a out = 1", "a.out=1"),
+        ("rows of a weight", "rows of a weight"),
         ("dx = g in x's shape", "dx=g in x's shape"),
         ("hₜ₋₁ᵀ", "h_[t−1]^[T]"),
         ("∂sᵢ/∂xⱼ = sᵢ δᵢⱼ", "(∂s_[i]//∂x_[j])=s_[i].δ_[ij]"),

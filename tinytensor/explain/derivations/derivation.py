@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from textwrap import fill
 
@@ -37,9 +38,8 @@ class Derivation:
         lines += [f"In NumPy: d{name} = {code}" for name, code in self.code.items()]
         return "\n".join(lines)
 
-    def markup(self) -> str:
-        """For a notebook: formulas as mathematics."""
-        names = {*self.code, "gate"}
+    def markup(self, names: Collection[str] = ()) -> str:
+        """For a notebook: formulas as mathematics, in which ``names`` are no words."""
         made = "".join(
             f'<div style="{_STEP}"><span style="min-width:min(17em,100%)">{mathml(formula, names)}'
             f'</span><span style="font-size:13px;opacity:.8">{html.text(words)}</span></div>'

@@ -58,7 +58,7 @@ DERIVATIONS = {
         """
         out = √v, with v the variance
         ∂out/∂v = 1 / (2 out)
-        dx = g / (2 out) · 2 (x - m) / (n - ddof)  # times the gradient of the variance
+        dx = (g / (2 out)) (2 (x - m) / (n - ddof))  # times the gradient of the variance
         dx = g (x - m) / ((n - ddof) out)
         """,
         x="g * (x - x.mean(axis, keepdims=True)) / ((x.size / g.size - ddof) * out)",
