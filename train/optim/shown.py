@@ -25,7 +25,7 @@ def in_a_notebook(optimizer: Optimizer) -> str:
         for value in state.values()
     )
     columns = ("group", *map(str, range(len(groups)))) if len(groups) > 1 else ()
-    note = f"{kept / 1e6:,.1f} MB of state" if kept else "no state yet"
+    note = f"{html.bytes_of(kept)} of state" if kept else "no state yet"
     return html.framed(type(optimizer).__name__, note, html.table(columns, rows))
 
 
