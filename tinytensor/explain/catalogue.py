@@ -143,4 +143,5 @@ def _row_of(entry: Entry) -> str:
     gradient = "" if entry.kind == "composed" else formula(entry, "gradient")
     cell = '<td style="text-align:left;padding:2px 14px 2px 0;border:0;vertical-align:top">'
     cells = [html.code(entry.name), html.faint(html.text(entry.kind)), what, gradient]
-    return f"<tr>{''.join(f'{cell}{c}</td>' for c in cells)}</tr>"
+    made = "".join(f"{cell}{c}</td>" for c in cells)
+    return f'<tr style="background:none">{made}</tr>'

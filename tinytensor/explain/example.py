@@ -41,7 +41,8 @@ class Example:
         """For a notebook."""
         cell = '<td style="padding:3px 12px 3px 0;border:0;text-align:left;vertical-align:top">'
         rows = "".join(
-            f"<tr>{cell}{html.code(label)}<br/>{html.faint(html.code(x.shape))}</td>"
+            f'<tr style="background:none">'
+            f"{cell}{html.code(label)}<br/>{html.faint(html.code(x.shape))}</td>"
             f"{cell}{arrays.array(x)}</td></tr>"
             for label, x in self.rows
         )
