@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 FORMATS = ("svg", "png", "pdf")
@@ -11,6 +12,17 @@ ADVICE = (
     "install graphviz; Windows: winget install graphviz), or pip install 'pygraphviz>=2.0.4', "
     "whose wheels bring Graphviz with them"
 )
+
+
+IN_A_BROWSER = (
+    "this Python runs in a browser, which starts no programs, and pygraphviz has no wheel for it; "
+    ".source is the picture as text, for a Graphviz elsewhere"
+)
+
+
+def advice() -> str:
+    """How to get a Graphviz, where there can be one."""
+    return IN_A_BROWSER if sys.platform in ("emscripten", "wasi") else ADVICE
 
 
 class NoRenderer(RuntimeError):
@@ -49,7 +61,7 @@ def render(source: str, kind: str) -> bytes:
         raise ValueError(f"kind: expected one of {', '.join(FORMATS)}, got {kind!r}")
     how = renderer()
     if how is None:
-        raise NoRenderer(f"no Graphviz to draw with: {ADVICE}")
+        raise NoRenderer(f"no Graphviz to draw with: {advice()}")
     if kind == "png":  # Graphviz' own 96 dots per inch are blurred on today's screens
         source = source.replace("graph [", "graph [dpi=144, ", 1)
     try:
@@ -94,7 +106,7 @@ def save(source: str, path: str | Path) -> Path:
         text = path.with_suffix(".gv")
         text.write_text(source, encoding="utf-8")
         raise NoRenderer(
-            f"no Graphviz to draw {path} with: {ADVICE}. The graph itself is saved as {text}; "
+            f"no Graphviz to draw {path} with: {advice()}. The graph itself is saved as {text}; "
             f"dot -T{kind} {text} -o {path} draws it on a machine that has Graphviz."
         ) from None
     path.write_bytes(picture)
