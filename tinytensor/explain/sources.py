@@ -61,8 +61,8 @@ def _called(fn: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
     code = getattr(fn, "__code__", None)
     if code is None:
         return
-    cells = [cell.cell_contents for cell in fn.__closure__ or () if _filled(cell)]  # type: ignore[attr-defined]
-    named = [fn.__globals__[name] for name in _names(code) if name in fn.__globals__]  # type: ignore[attr-defined]
+    cells = [cell.cell_contents for cell in fn.__closure__ or () if _filled(cell)]
+    named = [fn.__globals__[name] for name in _names(code) if name in fn.__globals__]
     for what in [*named, *cells]:
         if inspect.isfunction(what) and what.__module__.startswith("tinytensor.operations."):
             yield what
