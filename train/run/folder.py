@@ -178,8 +178,13 @@ class RunFolder:
         self._made = []
 
     def _acquire(self) -> None:
-        from filelock import FileLock, Timeout
-
+        try:
+            with warnings.catch_warnings():  # that this system has no flock
+                warnings.simplefilter("ignore")
+                from filelock import FileLock, Timeout
+        except ImportError:  # as where Python runs in a browser
+            self._unlocked("the package filelock is missing")
+            return
         lock = FileLock(self.path / LOCK, timeout=0, thread_local=False)
         try:
             with warnings.catch_warnings():  # of a system without flock, where a mere file must do
