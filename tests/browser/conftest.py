@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from .engine_page import engine
+
 
 # not for the session: while Playwright runs, asyncio takes this thread's loop for a running one
 @pytest.fixture(scope="package")
@@ -75,6 +77,13 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert not wrong
+
+
+@pytest.fixture
+def call(open_page: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """``call(name, *arguments)`` calls a function of the page's engine in Chromium."""
+    with engine(open_page) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,14 @@ def two_neurons() -> Any:
     return tt.step_through(out)
 
 
+def thrice() -> Any:
+    """x is read by three steps, once by each of two and twice by the third."""
+    x = tt.tensor(0.7, requires_grad=True, name="x")
+    loss = (x * x + tt.sin(x)) * x
+    loss.name = "loss"
+    return tt.step_through(loss)
+
+
 def softmax() -> Any:
     scores = tt.tensor([0.0, 1.0, 3.0], requires_grad=True, name="scores")
     p = tt.softmax(scores)
@@ -95,8 +103,8 @@ def numbers_in(page: Any, value: int, of: str) -> list[str]:
 def boxes(page: Any) -> dict[str, dict[str, list[str]]]:
     """The numbers of all boxes: by "v3", then by "data" and "grad"."""
     return page.evaluate(
-        """() => Object.fromEntries([...document.querySelectorAll("[data-node^=v]")].map(node => [
-            node.dataset.node, Object.fromEntries(["data", "grad"].map(of =>
+        """() => Object.fromEntries([...document.querySelectorAll("[data-node^=v]")].map(node =>
+            [node.dataset.node, Object.fromEntries(["data", "grad"].map(of =>
                 [of, [...node.querySelectorAll(`text.number.${of}`)].map(e => e.textContent)]))]))"""
     )
 

@@ -18,8 +18,8 @@ SMOOTH = [
 POSITIVE = ["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"]
 #: with kinks or steps
 KINKED = [
-    "abs", "relu", "leaky_relu", "elu", "selu", "hardtanh", "hard_sigmoid", "hard_swish", "softsign",
-    "celu", "sign", "floor", "round", "trunc", "ceil",
+    "abs", "relu", "leaky_relu", "elu", "selu", "hardtanh", "hard_sigmoid", "hard_swish", "celu",
+    "softsign", "sign", "floor", "round", "trunc", "ceil",
 ]  # fmt: skip
 PAIRS = ["add", "sub", "mul", "logaddexp", "lerp"]
 KINKED_PAIRS = ["maximum", "minimum", "fmax", "fmin"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
@@ -65,37 +66,11 @@ class Graph:
             values += step.run(values)
         return values[-1]
 
-<<<<<<< HEAD
-    def _terms(self, step: Step, values: Sequence[Any]) -> list[Any]:
-        """What the step adds to the gradient of each operand: by the op alone, on copies."""
-        outs = [values[i] for i in step.outputs]
-        arrived = [(n, x.grad) for n, x in enumerate(outs) if x.tracked and x.grad is not None]
-        if not arrived:
-            return [None for _ in step.inputs]
-        copies = dict(enumerate(values))
-        operands = []
-        for place, i in enumerate(step.inputs):
-            value = None if i is None else values[i]
-            if isinstance(value, tt.Tensor) and value.tracked:
-                value = tt.tensor(value.data.copy(), requires_grad=True)
-            copies[len(values) + place] = value
-            operands.append(value)
-        places = [None if i is None else len(values) + n for n, i in enumerate(step.inputs)]
-        made = self._apply(Step(step.op, places, step.params, []), copies)  # type: ignore[arg-type]
-        wanted = [x for x in operands if isinstance(x, tt.Tensor) and x.tracked]
-        got = iter(
-            tt.grad(
-                [made[n] for n, _ in arrived], wanted, [g for _, g in arrived], allow_unused=True
-            )
-        )
-        return [next(got) if isinstance(x, tt.Tensor) and x.tracked else None for x in operands]
-=======
     def data(self, leaves: Sequence[Any]) -> dict[str, Any]:
         """The page's data for these leaves, with all digits and without places."""
         out = self.result(leaves)
         seed = np.ones(out.shape) if self.seed is None else np.asarray(self.seed)
         return page_data(out, tt.tensor(seed))
->>>>>>> main
 
     def __str__(self) -> str:
         count, words = len(self.leaves), []
@@ -138,3 +113,47 @@ def _spelt(data: Any) -> Any:
     if isinstance(data, (list, tuple)):
         return [_spelt(value) for value in data]
     return data
+
+
+def sample_graphs(name: str) -> Iterator[Graph]:
+    """The op's samples; the gradients that arrive are random."""
+    op, rng = OPS[name], np.random.default_rng(0)
+    for sample in op.samples():
+        given = list(sample.args)
+        if op.variadic:
+            operands, rest = list(given[0]), given[1:]
+        else:
+            operands, rest = given[: op.arity], given[op.arity :]
+            operands += [sample.kwargs.get(n) for n in op.inputs[len(operands) :]]
+        params = op.defaults | dict(zip(op.setting_names, rest, strict=False))
+        params |= {k: v for k, v in sample.kwargs.items() if k in op.setting_names}
+        leaves = [x for x in operands if x is not None]
+        places = iter(range(len(leaves)))
+        inputs = [None if x is None else next(places) for x in operands]
+        made = [x for x in Graph(leaves).try_out(name, inputs, **params) if x.tracked]
+        weights = [np.asarray(rng.standard_normal(x.shape)) for x in made]
+        if not made:
+            continue
+        if len(made) == 1:
+            graph = Graph(leaves, seed=weights[0])
+            outs = graph.add(name, inputs, **params)
+            if len(outs) > 1:  # the positions of a sort, say
+                graph.seed = None
+                graph.add("mul", [outs[0], outs[0]])
+        else:
+            graph = Graph([*leaves, *weights])
+            outs = graph.add(name, inputs, **params)
+            totals = []
+            for n, i in zip(range(len(weights)), outs, strict=False):
+                (scaled,) = graph.add("mul", [i, len(leaves) + n])
+                totals += graph.add("sum", [scaled], axis=None, keepdims=False)
+            while len(totals) > 1:
+                totals = [*graph.add("add", totals[:2]), *totals[2:]]
+        yield graph
+
+
+WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def numbers(items: Any) -> np.ndarray:
+    return np.array([WORDS[x] if isinstance(x, str) else x for x in items], float)

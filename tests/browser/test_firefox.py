@@ -35,7 +35,7 @@ def test_all_steps_in_firefox(make: object, firefox: Firefox, tmp_path: Path) ->
     for at in range(1, last + 1):
         firefox.press("ArrowRight")
         assert int(firefox.evaluate("document.querySelector('input[type=range]').value")) == at
-        sentences.add(firefox.evaluate("document.querySelector('[aria-live]').textContent"))
+        sentences.add(firefox.evaluate("document.querySelector('.unseen').textContent"))
     assert len(sentences) == last
     checked = 0
     for value, (numbers, grads) in firefox.evaluate(NUMBERS):

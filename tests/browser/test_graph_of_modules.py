@@ -1,4 +1,4 @@
-"""The page of a drawn graph: modules open, names are found, statistics and flags are said in words."""
+"""The page of a drawn graph: modules open, names are found, statistics and flags are told."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def test_statistics_and_flags_are_there_in_words(open_page: Callable[..., Any]) 
     assert conspicuous.count() >= 2
     dead = conspicuous.filter(has_text="dead").first
     dead.click()
-    assert "Almost all of its numbers are 0." in page.locator(".panel .value .flag").first.inner_text()
+    assert (
+        "Almost all of its numbers are 0." in page.locator(".panel .value .flag").first.inner_text()
+    )
     page.get_by_label("Find a node").fill("0.weight")
     page.keyboard.press("Enter")
     rows = page.locator(".stats tbody tr")

@@ -19,6 +19,7 @@ from .graph_pages import (
     progress,
     read,
     softmax,
+    thrice,
     two_neurons,
     walk,
 )
@@ -72,29 +73,35 @@ def test_every_number_of_every_step_is_the_engines(
     assert shown >= sum(len(v["data"]) for v in data["values"] if v["data"] and v["grad"]) * 0.5
 
 
-def test_the_terms_of_a_shared_value_come_in_one_by_one(open_page: Callable[..., Any]) -> None:
-    steps = two_neurons()
+@pytest.mark.parametrize("make", [two_neurons, thrice])
+def test_the_terms_of_a_shared_value_come_in_one_by_one(
+    make: Callable[[], Any], open_page: Callable[..., Any]
+) -> None:
+    steps = make()
     data = steps.data()
     page = open_page(steps.html(), **STILL)
     x = id_of(data, "x")
-    sums = []
+    sums: list[str] = []
+    lines = []
     for _ in walk(page):
         found = numbers_in(page, x, "grad")
         if found != ["\N{MIDDLE DOT}"] and (not sums or found[0] != sums[-1]):
             sums.append(found[0])
-            if len(sums) == 2:
-                line = page.locator(".sum .equation").inner_text()
+            lines.append(page.locator(".sum .equation").inner_text().split(" = "))
     terms = [
         data["steps"][step]["terms"][i][0]
         for step in data["backward"]
         for i, value in enumerate(data["steps"][step]["inputs"])
         if value == x and data["steps"][step]["view"] == 0
     ]
-    assert len(terms) == 2 and len(sums) == 2
-    assert close(sums[0], terms[0]) and close(sums[1], sum(terms))
-    left, right = line.split(" = ")
-    one, other = left.split(" + ")
-    assert close(one, terms[0]) and close(other.strip("()"), terms[1]) and close(right, sum(terms))
+    assert len(sums) == len(terms) >= 2
+    for n, (shown, line) in enumerate(zip(sums, lines), 1):
+        assert close(shown, sum(terms[:n]), 3)
+        parts = line[0].removesuffix(" + …").split(" + ")
+        assert len(parts) == n
+        assert all(close(part.strip("()"), term, 3) for part, term in zip(parts, terms))
+        if n > 1:
+            assert close(line[1].removesuffix(" + …"), sum(terms[:n]), 3)
 
 
 def test_the_product_is_gradient_times_local_derivative(open_page: Callable[..., Any]) -> None:
@@ -197,11 +204,24 @@ def test_an_element_tells_what_made_it(open_page: Callable[..., Any]) -> None:
     page = open_page(steps.html(), **STILL)
     y = id_of(data, "y")
     page.keyboard.press("ArrowRight")
-    page.locator(f'[data-node="v{y}"] text.number.data').nth(1).hover()
+    page.locator(f'[data-node="v{y}"] text.number.data', has_text="12").hover()
     told = page.locator(".madeof .with").inner_text()
     assert told.startswith("y[0,1] = ") and told.endswith("= 12")  # 1 (-1) + 2 · 2 + 3 · 3
-    lit = page.locator("[data-node] text.number.cell").all_inner_texts()
+    lit = page.locator("[data-node] text.number.cell").all_text_contents()
     assert sorted(map(read, lit)) == sorted([1, 2, 3, -1, 2, 3])
+
+
+def test_an_element_of_a_gradient_tells_what_made_it(open_page: Callable[..., Any]) -> None:
+    steps = products()
+    page = open_page(steps.html(), **STILL)
+    page.keyboard.press("End")  # w, the second operand, is the last to get its gradient
+    page.locator(".numbers.made td").first.focus()
+    assert page.locator(".madeof .formula").inner_text() == "dw[k,j] = Σᵢ x[i,k] · g[i,j]"
+    assert page.locator(".madeof .with").inner_text() == "dw[0,0] = 1 · 4 + 4 · 13 = 56"
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".madeof .with").inner_text() == "dw[0,1] = 1 · 24 + 4 · 48 = 216"
+    lit = page.locator("td.cell").all_inner_texts()
+    assert {24, 48} <= set(map(read, lit)) <= {24, 48, 1, 4}, "g's column; x's where it is shown"
 
 
 def test_large_and_strange_numbers(open_page: Callable[..., Any]) -> None:
@@ -210,7 +230,9 @@ def test_large_and_strange_numbers(open_page: Callable[..., Any]) -> None:
     x = tt.tensor([math.inf, -math.inf, math.nan, 1e30, -1e-12, 0.0], requires_grad=True, name="x")
     y = x * 1.0
     y.name = "y"
-    steps = tt.step_through(y.sum())
+    with np.errstate(invalid="ignore"):
+        steps = tt.step_through(y.sum())
+        steps.data()
     page = open_page(steps.html(), **STILL)
     page.keyboard.press("End")
     shown = list(map(read, numbers_in(page, id_of(steps.data(), "y"), "data")))

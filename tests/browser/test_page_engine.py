@@ -1,13 +1,9 @@
-"""The engine in the page against ours: every op, random graphs, and what an element is made of."""
+"""The engine in the page against ours: every op on its samples and at its edges, random graphs."""
 
 from __future__ import annotations
 
-import functools
 import math
-import threading
-from collections.abc import Callable, Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,75 +13,13 @@ import tinytensor as tt
 from tinytensor.define.op import OPS
 
 from .random_graphs import random_graph
-from .recorded import Graph
-
-SOURCES = Path(__file__).resolve().parents[2] / "tinytensor" / "pages" / "src"
-
-PAGE = """<!doctype html><html lang="en"><title>engine</title><link rel="icon" href="data:,">
-<script type="module">
-import * as engine from "./engine/engine.js";
-import { explainElement } from "./engine/provenance.js";
-import { RULES } from "./engine/rules.js";
-import { array } from "./engine/arrays.js";
-window.engine = {
-  ...engine,
-  explainElement,
-  names: () => Object.keys(RULES),
-  applyAll: cases => cases.map(([op, given, params]) => {
-    const inputs = given.map(([shape, items]) => array(shape, Float64Array.from(items)));
-    const out = RULES[op].forward(inputs, params);
-    return [out.shape, Array.from(out.data)];
-  }),
-  recomputeAll: cases => cases.map(([data, edits]) => engine.recompute(data, edits)),
-  differencesOfAll: cases => cases.map(
-    ([data, edits, ids]) => ids.map(id => engine.finiteDifferences(data, edits, id))),
-};
-</script>"""
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves the sources and one page that loads them; browsers load no modules from files."""
-
-    def do_GET(self) -> None:
-        if self.path != "/":
-            return super().do_GET()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.end_headers()
-        self.wfile.write(PAGE.encode())
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def call(open_page: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """``call(name, *arguments)`` calls a function of the engine in a browser."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=SOURCES))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}/"
-    page = open_page(address, allow=address)
-    page.wait_for_function("window.engine")
-
-    def call(name: str, *arguments: Any) -> Any:
-        return page.evaluate("([name, given]) => window.engine[name](...given)", [name, arguments])
-
-    yield call
-    server.shutdown()
-    server.server_close()
-
+from .recorded import Graph, numbers, page_data, sample_graphs
 
 # -- comparing --------------------------------------------------------------------------------
 
-WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-
-
-def numbers(items: Any) -> np.ndarray:
-    return np.array([WORDS[x] if isinstance(x, str) else x for x in items], float)
-
 
 def close(got: Any, want: Any, where: str, rtol: float = 1e-9) -> int:
-    """A flat list of the page against one of ours, either may be None; 1 where there are numbers."""
+    """A flat list of the page against ours, either may be None; 1 where there are numbers."""
     assert (got is None) == (want is None), f"{where}: {got} where {want} was expected"
     if want is None:
         return 0
@@ -167,48 +101,11 @@ LEFT_OUT = {
     "slogdet", "svd", "svdvals", "eigh", "eigvalsh", "qr", "pinv", "conv", "conv_transpose",
     "conv_weight_grad", "max_pool", "avg_pool", "avg_pool_grad", "pool_put", "pool_pick",
     "adaptive_max_pool", "adaptive_avg_pool", "adaptive_avg_pool_grad", "interpolate",
-    "interpolate_grad", "pad", "pad_grad", "unfold", "overlap_add", "polygamma", "digamma", "lgamma",
-    "erfinv", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "nonzero",
+    "interpolate_grad", "pad", "pad_grad", "unfold", "overlap_add", "polygamma", "digamma",
+    "lgamma", "erfinv", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "nonzero",
     "linear_recurrence", "logcumsumexp", "diff", "quantile", "getitem_grad", "embedding_grad",
     "index_set", "index_add_at", "scatter_add",
 }  # fmt: skip
-
-
-def sample_graphs(name: str) -> Iterator[Graph]:
-    """The op's samples; the gradients that arrive are random."""
-    op, rng = OPS[name], np.random.default_rng(0)
-    for sample in op.samples():
-        given = list(sample.args)
-        if op.variadic:
-            operands, rest = list(given[0]), given[1:]
-        else:
-            operands, rest = given[: op.arity], given[op.arity :]
-            operands += [sample.kwargs.get(n) for n in op.inputs[len(operands) :]]
-        params = op.defaults | dict(zip(op.setting_names, rest, strict=False))
-        params |= {k: v for k, v in sample.kwargs.items() if k in op.setting_names}
-        leaves = [x for x in operands if x is not None]
-        places = iter(range(len(leaves)))
-        inputs = [None if x is None else next(places) for x in operands]
-        made = [x for x in Graph(leaves).try_out(name, inputs, **params) if x.tracked]
-        weights = [np.asarray(rng.standard_normal(x.shape)) for x in made]
-        if not made:
-            continue
-        if len(made) == 1:
-            graph = Graph(leaves, seed=weights[0])
-            outs = graph.add(name, inputs, **params)
-            if len(outs) > 1:  # the positions of a sort, say
-                graph.seed = None
-                graph.add("mul", [outs[0], outs[0]])
-        else:
-            graph = Graph([*leaves, *weights])
-            outs = graph.add(name, inputs, **params)
-            totals = []
-            for n, i in zip(range(len(weights)), outs, strict=False):
-                (scaled,) = graph.add("mul", [i, len(leaves) + n])
-                totals += graph.add("sum", [scaled], axis=None, keepdims=False)
-            while len(totals) > 1:
-                totals = [*graph.add("add", totals[:2]), *totals[2:]]
-        yield graph
 
 
 def test_each_op_on_its_samples(call: Callable[..., Any]) -> None:
@@ -235,9 +132,7 @@ def test_comparisons_and_positions(call: Callable[..., Any]) -> None:
             params = op.defaults | dict(zip(op.setting_names, given[op.arity :], strict=False))
             params |= sample.kwargs
             arrays = [np.asarray(x) for x in given[: op.arity]]
-            cases.append(
-                [name, [(list(a.shape), a.reshape(-1).tolist()) for a in arrays], params]
-            )
+            cases.append([name, [(list(a.shape), a.reshape(-1).tolist()) for a in arrays], params])
             want.append(op(*map(tt.tensor, arrays), **params).data)
     for case, array, (shape, items) in zip(cases, want, call("applyAll", cases), strict=True):
         assert shape == list(array.shape), case
@@ -314,3 +209,89 @@ def test_random_graphs(call: Callable[..., Any]) -> None:
         f"{len(sizes)} graphs of {min(sizes)} to {max(sizes)} steps, {count} lists, {differences}"
     )
     assert len(ops) > 80, sorted(ops)
+
+
+def test_what_is_not_known_is_said(call: Callable[..., Any]) -> None:
+    """Ops without a rule, settings and values that the page does not have, and edits of none."""
+    x = tt.tensor(np.array([[2.0, 1.0], [0.5, 3.0]]), requires_grad=True, name="x")
+    data = page_data(tt.inv(x).sum())
+    assert call("recompute", data, []) == {"unsupported": ["inv"]}
+    assert call("finiteDifferences", data, [], 0) == {"unsupported": ["inv"]}
+    data = page_data((x * x).sum())
+    data["steps"][0]["params"] = None
+    assert call("recompute", data, []) == {"unsupported": ["mul"]}
+    data = page_data((x * x).sum())
+    (i,) = (i for i, v in enumerate(data["values"]) if v["name"] == "x")
+    edit = {"value": i, "index": 4, "number": 1.0}
+    with pytest.raises(Exception, match="expected an element of an input, got value .*, index 4"):
+        call("recompute", data, [edit])
+    data["values"][i]["data"] = None
+    assert call("recompute", data, []) == {"missing": [i]}
+
+
+def far_away(graph: Graph, changed: list[Any]) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    """The data before and after, and the edits between."""
+    before, after = graph.data(graph.leaves), graph.data(changed)
+    return before, after, edits_between(before, after)
+
+
+def test_what_a_reference_keeps_constant_follows_edits(call: Callable[..., Any]) -> None:
+    """Masks and maxima inside of fused ops are no steps of the graph: they are made anew."""
+    x, y = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]]), np.zeros((2, 3))
+    turned = np.array([[-1.0, 5.0, 0.25], [3.0, -0.5, 2.0]])
+    ids, other = np.array([2, 0]), np.array([1, 2])
+    cases = []
+    for op, leaves, changed, params in [
+        ("relu", [x], [turned], {}),
+        ("softmax", [x], [turned], {"axis": -1}),
+        ("log_softmax", [x], [turned], {"axis": 0}),
+        ("var", [np.ones((2, 3)), y], [2 * np.ones((2, 3)), y], {"axis": 1}),
+        ("huber_loss", [x, y], [turned, y], {"delta": 1.5, "reduction": "sum"}),
+        ("smooth_l1_loss", [x, y], [turned, y], {"beta": 1.5, "reduction": "none"}),
+        ("cross_entropy", [x, ids], [turned, other], {"ignore_index": 7}),
+        ("nll_loss", [x, ids], [turned, other], {"ignore_index": 7}),
+    ]:
+        graph = Graph(leaves)
+        inputs = list(range(OPS[op].arity))
+        inputs = [0] if op == "var" else [i if i < len(leaves) else None for i in inputs]
+        graph.add(op, inputs, **(OPS[op].defaults | params))
+        cases.append((*far_away(graph, changed), op))
+    found = call("recomputeAll", [(before, edits) for before, _, edits, _ in cases])
+    assert [got["stale"] for got in found] == [[]] * len(cases)
+    assert all(len(before["views"]) > 1 for before, *_ in cases)
+    all_of([(after, op) for _, after, _, op in cases], found, edited=True)
+
+
+def test_inside_that_does_not_follow_is_stale(call: Callable[..., Any]) -> None:
+    """silu of -∞ is 0; its reference makes -∞ · 0 there, which is none of the op's numbers."""
+    graph = Graph([np.array([1.0, 2.0])])
+    graph.add("silu", [0])
+    data = graph.data(graph.leaves)
+    got = call("recompute", data, [{"value": 0, "index": 0, "number": "-inf"}])
+    inner = data["steps"][data["views"][0]["steps"][0]]["opens"]
+    assert inner in got["stale"]
+    assert got["values"][data["steps"][0]["outputs"][0]]["data"][0] == 0
+    assert got["values"][0]["grad"][0] == 0
+    inside = {*data["views"][inner]["values"]} - {0, *data["steps"][0]["outputs"]}
+    assert inside and all(got["values"][i]["data"] is None for i in inside)
+    steps = data["views"][inner]["steps"]
+    assert all(got["steps"][i]["terms"] == [None] * len(data["steps"][i]["terms"]) for i in steps)
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn"])
+def test_ops_without_a_rule_are_computed_by_what_is_inside(
+    call: Callable[..., Any], name: str
+) -> None:
+    rng = np.random.default_rng(3)
+    cases = []
+    for graph in sample_graphs(name):
+        changed = [
+            x + 0.3 * rng.standard_normal(x.shape) if isinstance(x, np.ndarray) else x
+            for x in graph.leaves
+        ]
+        cases.append((*far_away(graph, changed), str(graph)))
+    plain = [(before, []) for before, *_ in cases]
+    after = [(before, edits) for before, _, edits, _ in cases]
+    count = all_of([(before, story) for before, *_, story in cases], call("recomputeAll", plain))
+    assert count > 100
+    all_of([(a, story) for _, a, _, story in cases], call("recomputeAll", after), edited=True)

@@ -127,3 +127,9 @@ export function toJson(a, dtype = a.dtype) {
     return Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf";
   });
 }
+
+/** Settings with the words for infinities and NaN as numbers. */
+export function numbersOf(params) {
+  const decode = (item) => (typeof item === "string" && Object.hasOwn(WORDS, item) ? WORDS[item] : item);
+  return Object.fromEntries(Object.entries(params).map(([name, item]) => [name, decode(item)]));
+}

@@ -2,19 +2,15 @@
 
    The page's data are as `stepper` wrote them; nothing here changes them. */
 
-import { array, fromJson, full, sizeOf, spread, toJson, unbroadcast, zeros } from "./arrays.js";
+import { array, fromJson, full, numbersOf, sizeOf, spread, toJson, unbroadcast, zeros } from "./arrays.js";
 import { constantOf } from "./constants.js";
 import { ruleOf } from "./rules.js";
 
-/** Settings as rules read them: the words for infinities and NaN as numbers, and the dtype of the
-    first operand, by which some rules look up limits. */
+/** Settings as rules read them, with the dtype of the first operand, by which some look up limits. */
 function settingsOf(data, step) {
-  const words = { nan: NaN, inf: Infinity, "-inf": -Infinity };
-  const decode = (item) => (typeof item === "string" && Object.hasOwn(words, item) ? words[item] : item);
   const first = step.inputs.find((id) => id !== null);
   const dtype = first === undefined ? "float64" : data.values[first].dtype;
-  const given = Object.entries(step.params).map(([name, item]) => [name, decode(item)]);
-  return { dtype, ...Object.fromEntries(given) };
+  return { dtype, ...numbersOf(step.params) };
 }
 
 /** Whether a step is computed by a rule of its own; if not, by the steps inside it. */

@@ -1,11 +1,9 @@
 /* Rules of products of matrices and vectors. */
 
-import { array, axisOf, broadcast, groupsOf, sizeOf, spread, stridesOf, walk, zeros } from "./arrays.js";
+import { axisOf, broadcast, groupsOf, sizeOf, spread, stridesOf, walk, zeros } from "./arrays.js";
 
-/** How a product runs: {shape, rows, columns, inner, starts, steps, needsZero}.
-
-    For each batch `starts` has the first position of x and of y; `steps` are those between rows
-    and along the inner axis of x, and along the inner axis and between columns of y. */
+/** How a product runs: the shape of the result, the lengths, and for each matrix of the batch in
+    `starts` the first position in x and in y. */
 export function productPlan(x, y) {
   const matrix = (a, vector) => (a.shape.length === 1 ? vector(a.shape[0]) : a.shape);
   const left = matrix(x, (n) => [1, n]);
@@ -58,35 +56,43 @@ const matmul = {
   },
 };
 
-const asRows = (x) => array([sizeOf(x.shape.slice(0, -1)), x.shape.at(-1)], x.data);
+/** The same for x @ weightᵀ. */
+function everyPair(x, weight, visit) {
+  const [n, m] = weight.shape;
+  const rows = sizeOf(x.shape.slice(0, -1));
+  for (let i = 0; i < rows; i += 1) {
+    for (let j = 0; j < n; j += 1) {
+      for (let k = 0; k < m; k += 1) visit(i * n + j, i * m + k, j * m + k);
+    }
+  }
+}
 
 const linear = {
   forward([x, weight, bias]) {
-    const [n, m] = weight.shape;
+    const n = weight.shape[0];
     const out = zeros([...x.shape.slice(0, -1), n]);
-    for (let i = 0; i < out.data.length; i += 1) {
-      const row = Math.floor(i / n) * m;
-      const column = (i % n) * m;
-      let sum = 0;
-      for (let k = 0; k < m; k += 1) sum += x.data[row + k] * weight.data[column + k];
-      out.data[i] = sum + (bias ? bias.data[i % n] : 0);
+    everyPair(x, weight, (o, a, b) => {
+      out.data[o] += x.data[a] * weight.data[b];
+    });
+    if (bias) {
+      out.data.forEach((_, i) => {
+        out.data[i] += bias.data[i % n];
+      });
     }
     return out;
   },
   backward(g, [x, weight, bias]) {
-    const [n, m] = weight.shape;
     const dx = zeros(x.shape);
     const dweight = zeros(weight.shape);
-    const dbias = bias ? zeros(bias.shape) : null;
-    for (let i = 0; i < g.data.length; i += 1) {
-      const row = Math.floor(i / n) * m;
-      const column = (i % n) * m;
-      for (let k = 0; k < m; k += 1) {
-        dx.data[row + k] += g.data[i] * weight.data[column + k];
-        dweight.data[column + k] += g.data[i] * x.data[row + k];
-      }
-      if (dbias) dbias.data[i % n] += g.data[i];
-    }
+    everyPair(x, weight, (o, a, b) => {
+      dx.data[a] += g.data[o] * weight.data[b];
+      dweight.data[b] += g.data[o] * x.data[a];
+    });
+    if (!bias) return [dx, dweight, null];
+    const dbias = zeros(bias.shape);
+    g.data.forEach((own, i) => {
+      dbias.data[i % bias.data.length] += own;
+    });
     return [dx, dweight, dbias];
   },
 };
@@ -148,4 +154,4 @@ const cross = {
 };
 
 export const products = { matmul, linear, einsum, cross };
-export { asRows, everyProduct };
+export { everyPair, everyProduct, everyTerm };

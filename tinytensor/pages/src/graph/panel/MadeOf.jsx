@@ -5,7 +5,7 @@ import { clean } from "../model/numbers.js";
 export function MadeOf({ found, words }) {
   const { say } = words;
   return (
-    <section class={`madeof ${found ? "" : "empty"}`}>
+    <section class={`madeof ${found ? "" : "empty"}`} aria-live="polite">
       <h2>{say("made of")}</h2>
       {found ? (
         <>

@@ -52,7 +52,7 @@ export function Matrix({ caption, numbers, shape, dtype, at, words, act, marks, 
                     title={String(numbers[i])}
                     aria-label={edit ? say("edit", { name, at: where(i), number: number(numbers[i], 4, dtype) })
                       : `${where(i)} ${number(numbers[i], 4, dtype)}`}
-                    onPointerEnter={() => act.point({ ...at, index: i })} onPointerLeave={event => event.pointerType !== "touch" && act.point(null)}
+                    onPointerMove={() => act.point({ ...at, index: i })} onPointerLeave={event => event.pointerType !== "touch" && act.point(null)}
                     onFocus={() => { setStop(i); act.point({ ...at, index: i }); }} onBlur={() => act.point(null)}
                     onClick={() => edit ? setEditing(i) : act.point({ ...at, index: i })}>
                     {editing === i ? (

@@ -1,9 +1,10 @@
 // What happens at the moment: the sentence, and its numbers.
 
-import { bracketed, number } from "../model/numbers.js";
+import { bracketed, brief, clean, number } from "../model/numbers.js";
 import { isScalar, nameOf, titleOf } from "../model/names.js";
 import { isBackward, termOf } from "../model/moments.js";
 import { SIGNS } from "../model/rules.js";
+import { told } from "../words/words.js";
 import { sentence } from "../model/sentences.js";
 import { Rule } from "./Formula.jsx";
 import { Matrix } from "./Matrix.jsx";
@@ -18,12 +19,16 @@ export function Now({ data, list, index, words, state, act, marks }) {
     <section class={`now ${phase}`}>
       <p class="kicker"><b>{say(`phase ${phase}`)}</b> {say("progress", { at: index, all: list.length - 1 })}</p>
       <p class="sentence"><bdi>{sentence(data, list, index, words)}</bdi></p>
+      {moment.phase === "start" && data.about && <p class="lead"><bdi>{clean(told(data.about, words.language))}</bdi></p>}
       {Detail && <Detail {...{ data, list, index, moment, step, words, state, act, marks }} />}
     </section>
   );
 }
 
 const letter = (data, id, words) => <i><bdi>{nameOf(data, id, words, 24)}</bdi></i>;
+
+// in a fraction: the op's own letter for what has no name
+const short = (data, id, letter) => <i><bdi>{data.values[id].name ? brief(data.values[id].name, 16) : letter || "x"}</bdi></i>;
 
 function Equation({ children }) {
   return <p class="equation">{children}</p>;
@@ -32,7 +37,7 @@ function Equation({ children }) {
 function Forward({ data, step, words, act, marks }) {
   const [out, ...more] = step.outputs.map(id => data.values[id]);
   const inputs = step.inputs.filter(id => id !== null).map(id => data.values[id]);
-  if (!out.data) return null;
+  if (!out.data) return <p class="soft">{words.say("too large")}</p>;
   const scalars = !more.length && isScalar(out) && inputs.every(one => isScalar(one) && one.data);
   const sign = SIGNS[step.op];
   if (scalars && sign && inputs.length === 2) {
@@ -67,7 +72,17 @@ function Forward({ data, step, words, act, marks }) {
 
 function Arrive({ data, moment, step, words, act, marks, state }) {
   const { say } = words, out = data.values[step.outputs[0]];
-  if (step.outputs.length > 1 || !moment.gradient) return null;
+  if (step.outputs.length > 1) {
+    return (
+      <div class="flowing">
+        {step.outputs.map(id => data.values[id]).filter(one => one.grad).map(one => (
+          <Matrix key={one.id} kind="grad" caption={say("arrived title", { out: nameOf(data, one.id, words) })} name={nameOf(data, one.id, words)}
+            numbers={one.grad} shape={one.shape} at={{ value: one.id, of: "grad" }} {...{ words, act, marks }} />
+        ))}
+      </div>
+    );
+  }
+  if (!moment.gradient) return <p class="soft">{say("too large")}</p>;
   const parts = state.sums.get(out.id)?.terms || [];
   if (isScalar(out)) {
     const sum = parts.length > 1 && parts.every(Boolean)
@@ -95,10 +110,10 @@ function Local({ data, moment, step, words, act, marks }) {
   return (
     <div>
       <Scroller class="rule wide" label={say("gradient rule")}><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></Scroller>
-      <p class="soft">{say("g stands for")}{named(data, step, words)}</p>
+      <Legend {...{ data, step, words }} />
       {single && (
         <Equation>
-          <span class="fraction"><span>∂{letter(data, out.id, words)}</span><span>∂{letter(data, operand.id, words)}</span></span>
+          <span class="fraction"><span>∂{short(data, out.id, "out")}</span><span>∂{short(data, operand.id, step.names[moment.operand])}</span></span>
           {" = "}<b class="local">{number(local.data[0])}</b>
         </Equation>
       )}
@@ -106,6 +121,10 @@ function Local({ data, moment, step, words, act, marks }) {
     </div>
   );
 }
+
+const Legend = ({ data, step, words }) => (
+  <p class="soft">{words.say("g stands for")}{named(data, step, words)}</p>
+);
 
 // "x: w, y: n" where the op calls its operands otherwise than the user does
 function named(data, step, words) {
@@ -144,6 +163,7 @@ function Term({ data, list, index, moment, step, words, act, marks, state }) {
       {term && !scalar && (
         <>
           <Scroller class="rule wide" label={say("gradient rule")}><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></Scroller>
+          <Legend {...{ data, step, words }} />
           <div class="flowing">
             {g && <Matrix kind="grad" caption={say("arrived title", { out: nameOf(data, out.id, words) })} numbers={g} shape={out.shape}
               at={{ value: out.id, of: "grad" }} {...{ words, act, marks }} />}

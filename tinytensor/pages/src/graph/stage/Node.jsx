@@ -49,7 +49,7 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
       return (
         <text key={`${of}${i}`} x={column(c)} y={top + (r + 0.5) * line} font-size={own} {...fit}
           class={`number ${of} ${may ? "editable" : ""} ${marks(at)}`}
-          onPointerEnter={() => texts && act.point(at)}
+          onPointerMove={() => texts && act.point(at)}
           onPointerLeave={event => event.pointerType !== "touch" && act.point(null)}
           onClick={event => {
             if (act.moved() || !(may || event.pointerType === "touch")) return;
