@@ -55,7 +55,7 @@ lint: install-dev
 	@cd build/typecheck && $(abspath $(PY)) -m mypy --config-file ../../pyproject.toml -p tinytensor
 
 docs: install
-	@$(PY) -c "from tinytensor.define.catalogue import page; print(page(), end='')" > docs/ops.md
+	@$(PY) -c "from tinytensor.explain.page import page; print(page(), end='')" > docs/ops.md
 	@$(PY) docs/architecture.py
 
 # In a copy, so that no node_modules lies among the sources.

@@ -84,7 +84,7 @@ def describe_html(module: Module) -> str:
     if frozen:
         note += f", {frozen:,} of them frozen"
     if parameters:
-        note += f", {sum(p.nbytes for p in parameters) / 1e6:,.1f} MB"
+        note += f", {html.bytes_of(sum(p.nbytes for p in parameters))}"
     title = f"{type(module).__name__}({_arguments(module)})"
     return html.framed(title, note, _inside(module, "", first_name))
 

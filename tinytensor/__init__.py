@@ -32,7 +32,6 @@ from .arrays.dtypes import NAMES as _DTYPES
 from .arrays.random import Generator, manual_seed
 from .context import checkout as _checkout
 from .define import op as registry
-from .define.catalogue import explain, ops
 from .define.custom import custom_op
 from .define.samples import Sample
 from .derivatives import (
@@ -48,6 +47,7 @@ from .derivatives import (
     vjp,
 )
 from .draw import draw
+from .explain import explain, ops
 from .graph.anomaly import detect_anomaly
 from .graph.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .hints import finding as _hints

@@ -13,8 +13,6 @@ from .arrays.device import set_default_device as set_default_device
 from .arrays.random import Generator as Generator
 from .arrays.random import manual_seed as manual_seed
 from .define import op as _op
-from .define.catalogue import explain as explain
-from .define.catalogue import ops as ops
 from .define.custom import custom_op as custom_op
 from .define.samples import Sample as Sample
 from .derivatives.checkpoint import checkpoint as checkpoint
@@ -28,6 +26,8 @@ from .derivatives import jvp as jvp
 from .derivatives import value_and_grad as value_and_grad
 from .derivatives import vjp as vjp
 from .draw import draw as draw
+from .explain import explain as explain
+from .explain import ops as ops
 from .graph.anomaly import detect_anomaly as detect_anomaly
 from .graph.grad_mode import enable_grad as enable_grad
 from .graph.grad_mode import inference_mode as inference_mode

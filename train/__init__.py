@@ -22,6 +22,8 @@ from .optim.clip import clip_grad_norm, clip_grad_value
 from .parallel import DataParallel, WorkerError
 from .results.plot import plot_losses
 from .results.restore import load_model, restore
+from .run.progress import progress
+from .run.report import Report
 from .run.step import TrainingError
 from .run.trainer import Trainer
 from .schedule import (
@@ -51,6 +53,7 @@ __all__ = [
     "InverseSqrt",
     "LinearWarmup",
     "Optimizer",
+    "Report",
     "SGD",
     "Schedule",
     "Score",
@@ -71,6 +74,7 @@ __all__ = [
     "load_text",
     "param_groups",
     "plot_losses",
+    "progress",
     "restore",
     "sample_text",
     "stream_text",

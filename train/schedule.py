@@ -80,7 +80,7 @@ class Schedule:
     def _repr_html_(self) -> str:
         """What a notebook shows: the settings, and the rate as a curve."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        steps = given.get("total") or given.get("warmup", 0) + 10 * given.get("step_size", 100)
+        steps = given.get("total") or given.get("warmup", 0) + 5 * given.get("step_size", 200)
         shown_ = [self(round(i * (steps - 1) / 319)) for i in range(320)] if steps > 1 else []
         name, settings = type(self).__name__, ", ".join(f"{k}={v}" for k, v in given.items())
         label = f"{name}: the learning rate of steps 0 to {steps:,}"

@@ -11,7 +11,6 @@ no glibc (macOS, Windows, musl) nothing happens.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 
@@ -24,9 +23,11 @@ def tune() -> bool:
     if os.environ.get("TINYTENSOR_MALLOC") == "0" or not sys.platform.startswith("linux"):
         return False
     try:
+        import ctypes  # a Python without it is no reason to fail
+
         libc = ctypes.CDLL(None)
         mallopt, _ = libc.mallopt, libc.gnu_get_libc_version  # only glibc has the second
-    except (AttributeError, OSError):
+    except (AttributeError, ImportError, OSError):
         return False
     # older glibc refuses more than 32 MiB
     large = mallopt(_M_MMAP_THRESHOLD, 1 << 30) or mallopt(_M_MMAP_THRESHOLD, 1 << 25)

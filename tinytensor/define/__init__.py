@@ -1,1 +1,1 @@
-"""How an op is defined, called, listed and explained; begin with ``op.py``."""
+"""How an op is defined, called and written as mathematics; begin with ``op.py``."""

@@ -13,22 +13,23 @@ FUNCTIONS = frozenset(
 #: words of one or more letters that stand for something in formulas, besides an op's own operands
 NAMES = frozenset(
     "out rstd mean var std eps mask keep scale weight bias target prediction logits atol rtol "
-    "condition value alpha beta delta low high vh xs NaN gq gr gs gu gv gw gvh".split()
+    "ddof condition value alpha beta delta low high vh xs NaN gq gr gs gu gv gw gvh".split()
 )
 RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿᵀˣʸᵖᵒᵘᵗⁱ", "0123456789+−()nTxypouti", strict=True))
 LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋ₐₑₒₓᵢⱼₖₘₙₚₛₜᵣᵤᵥ", "0123456789+−aeoxijkmnpstruv", strict=True))
 OPENING = {"(": ")", "[": "]", "⌊": "⌋", "⌈": "⌉", "{": "}"}
 
+_UP, _DOWN = re.escape("".join(RAISED)), re.escape("".join(LOWERED))
 _TOKEN = re.compile(
     rf"""(?P<space>\s+)
     |(?P<word>'s\b|-th\b)
     |(?P<number>\d+(?:\.\d+)?)
     |(?P<dots>\.\.\.|…)
     |(?P<sum>[ΣΠ∑∏])
-    |(?P<name>[^\W\d{"".join(RAISED)}{"".join(LOWERED)}ΣΠ]
-        (?:[^\W{"".join(RAISED)}{"".join(LOWERED)}ΣΠ]|[\u0302\u0303\u0304])*)
-    |(?P<raised>[{re.escape("".join(RAISED))}]+)
-    |(?P<lowered>[{re.escape("".join(LOWERED))}]+)
+    |(?P<name>[^\W\d{_UP}{_DOWN}ΣΠ]
+        (?:[^\W{_UP}{_DOWN}ΣΠ]|[\u0302\u0303\u0304])*)
+    |(?P<raised>[{_UP}]+)
+    |(?P<lowered>[{_DOWN}]+)
     |(?P<sign>\*\*|==|!=|<=|>=|.)
     """,
     re.VERBOSE | re.DOTALL,
@@ -43,7 +44,8 @@ class Token:
     """One word or sign.
 
     Attributes:
-        kind: number, name, word (an ending, "'s"), sum, dots, raised, lowered or sign; "(" ")" and "|(" "|)" for brackets.
+        kind: number, name, word (an ending, "'s"), sum, dots, raised, lowered or sign; "(" and ")"
+            for brackets, "|(" and "|)" for bars that are.
         before, after: whether there is space.
     """
 
@@ -82,7 +84,18 @@ def _opens(tokens: list[Token], bar: Token) -> bool:
     """Whether what stands before a bar leaves it no choice but to open."""
     place = tokens.index(bar)
     last = tokens[place - 1] if place else None
-    return last is None or last.kind in ("sum", "(", "|(") or last.text in ("+", "-", "^", "/", "√")
+    return last is None or last.kind in ("sum", "(", "|(") or last.text in "+-^/√"
+
+
+def _is_plain(token: Token | None, names: Collection[str]) -> bool:
+    """Whether a token is a word of several letters that stands for nothing."""
+    return (
+        token is not None
+        and token.kind == "name"
+        and len(token.text) > 1
+        and token.text not in FUNCTIONS
+        and token.text not in names
+    )
 
 
 def is_word(tokens: list[Token], i: int, names: Collection[str]) -> bool:
@@ -93,14 +106,16 @@ def is_word(tokens: list[Token], i: int, names: Collection[str]) -> bool:
     following = tokens[i + 1] if i + 1 < len(tokens) else None
     last = tokens[i - 1] if i else None
     text = token.text
+    if last is not None and last.kind == "sign" and not token.before:  # 10^-decimals
+        return False
     if text == "a":  # an article stands between a word or nothing, and a word
         return (
             following is not None
             and following.kind == "name"
             and len(following.text) > 1
             and following.text not in FUNCTIONS
-            and following.text not in names
             and (last is None or last.kind == "name")
+            and (following.text not in names or _is_plain(last, names))
         )
     if len(text) == 1 or not text.isascii() or "_" in text or any(c.isdigit() for c in text):
         return False

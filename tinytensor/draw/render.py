@@ -15,6 +15,17 @@ ADVICE = (
 )
 
 
+IN_A_BROWSER = (
+    "this Python runs in a browser, which starts no programs, and pygraphviz has no wheel for it; "
+    ".source is the picture as text, for a Graphviz elsewhere"
+)
+
+
+def advice() -> str:
+    """How to get a Graphviz, where there can be one."""
+    return IN_A_BROWSER if sys.platform in ("emscripten", "wasi") else ADVICE
+
+
 class NoRenderer(RuntimeError):
     """There is no Graphviz to make a picture with; the message says how to get one."""
 
@@ -75,7 +86,7 @@ def render(source: str, kind: str, seconds: float | None = None) -> bytes:
         raise ValueError(f"kind: expected one of {', '.join(FORMATS)}, got {kind!r}")
     how = renderer()
     if how is None:
-        raise NoRenderer(f"no Graphviz to draw with: {ADVICE}")
+        raise NoRenderer(f"no Graphviz to draw with: {advice()}")
     if kind == "png":  # Graphviz' own 96 dots per inch are blurred on today's screens
         source = source.replace("graph [", "graph [dpi=144, ", 1)
     try:
@@ -158,7 +169,7 @@ def save(source: str, path: str | Path, seconds: float | None = None) -> Path:
         text = path.with_suffix(".gv")
         text.write_text(source, encoding="utf-8")
         raise NoRenderer(
-            f"no Graphviz to draw {path} with: {ADVICE}. The graph itself is saved as {text}; "
+            f"no Graphviz to draw {path} with: {advice()}. The graph itself is saved as {text}; "
             f"dot -T{kind} {text} -o {path} draws it on a machine that has Graphviz."
         ) from None
     path.write_bytes(picture)

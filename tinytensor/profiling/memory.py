@@ -59,8 +59,8 @@ class MemoryReport:
 
     def _in_short(self) -> str:
         return (
-            f"kept for backward: {_readable(self.total)} by {self.nodes} ops, of which "
-            f"{_readable(self.leaves)} are parameters and other leaves"
+            f"kept for backward: {html.bytes_of(self.total)} by {self.nodes} ops, of which "
+            f"{html.bytes_of(self.leaves)} are parameters and other leaves"
         )
 
     def _tables(self) -> dict[str, list[tuple[str, str, str, str]]]:
@@ -70,7 +70,7 @@ class MemoryReport:
                 (
                     name or "(none)",
                     str(share.arrays),
-                    _readable(share.bytes),
+                    html.bytes_of(share.bytes),
                     f"{share.bytes / self.total if self.total else 0.0:.1%}",
                 )
                 for name, share in sorted(table.items(), key=lambda item: -item[1].bytes)
@@ -131,10 +131,3 @@ def _owner(array: Any) -> Any:
     while getattr(array, "base", None) is not None and hasattr(array.base, "nbytes"):
         array = array.base
     return array
-
-
-def _readable(size: int) -> str:
-    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} B"

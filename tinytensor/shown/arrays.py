@@ -83,7 +83,9 @@ def _cells(values: np.ndarray) -> list[str]:
         suppress_small=None if shown.sci_mode is None else not shown.sci_mode,
         **settings,
     )
-    cells = [cell.strip() for cell in text[1:-1].split("\n") if cell.strip()]
+    # what stands behind a shorter number keeps the points below each other
+    cells = [cell.lstrip().replace(" ", "\N{NO-BREAK SPACE}") for cell in text[1:-1].split("\n")]
+    cells = [cell for cell in cells if cell]
     if shown.sci_mode is not None or len(cells) != flat.size:
         cells = [number_text(v) for v in flat]
     return cells
@@ -108,7 +110,7 @@ def picture(values: np.ndarray) -> str:
         f'width="{columns * side}" height="{rows * side}" '
         f'style="display:block;margin:4px 0;image-rendering:pixelated;max-width:100%;'
         f'outline:1px solid color-mix(in srgb,currentColor 25%,transparent)" '
-        f'src="data:image/png;base64,{base64.b64encode(_png(pixels)).decode()}">'
+        f'src="data:image/png;base64,{base64.b64encode(_png(pixels)).decode()}"/>'
     )
 
 

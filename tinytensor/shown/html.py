@@ -1,4 +1,4 @@
-"""What a notebook shows, made of a few parts: a frame, tables, trees, curves and pictures of arrays.
+"""What a notebook shows is made of a few parts: a frame, lines, tables, what opens, and curves.
 
 The styles are inline and take the colour of the text around them, so that all is readable on light
 and on dark, whatever the notebook; nothing is fetched and nothing runs. Every text is escaped.
@@ -72,8 +72,9 @@ def line(inner: str) -> str:
 
 def folded(head: str, inner: str, is_open: bool = False) -> str:
     """Markup that opens by a click or a key, below a head of markup."""
+    opened = ' open=""' if is_open else ""
     return (
-        f'<details{" open" if is_open else ""} style="margin:1px 0">'
+        f'<details{opened} style="margin:1px 0">'
         f'<summary style="cursor:pointer">{head}</summary>'
         f'<div style="margin-left:16px">{inner}</div></details>'
     )
@@ -152,3 +153,11 @@ def _thinned(values: list[float], most: int) -> list[float]:
         return values
     bounds = [i * len(values) // most for i in range(most + 1)]
     return [sum(values[a:b]) / (b - a) for a, b in zip(bounds, bounds[1:], strict=False)]
+
+
+def bytes_of(size: int) -> str:
+    """``12.3 MB``"""
+    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size} B"

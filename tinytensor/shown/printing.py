@@ -65,10 +65,10 @@ def set_printoptions(
         TypeError: not a number, or not True, False or None.
     """
     global _everywhere
-    given = _checked("set_printoptions", dict(
-        precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth,
-        sci_mode=sci_mode, suppress=suppress, profile=profile,
-    ))  # fmt: skip
+    given = _checked("set_printoptions", {
+        "precision": precision, "threshold": threshold, "edgeitems": edgeitems,
+        "linewidth": linewidth, "sci_mode": sci_mode, "suppress": suppress, "profile": profile,
+    })  # fmt: skip
     _everywhere = replace(_everywhere, **given)
 
 
@@ -86,7 +86,7 @@ def get_printoptions() -> dict[str, Any]:
     return {**found, "sci_mode": False if mode is None and of_numpy["suppress"] else mode}
 
 
-class printoptions(Manager):  # noqa: N801  (used like a function)
+class printoptions(Manager):
     """``with tt.printoptions(precision=2): ...`` prints so inside of the block, in this thread.
 
     Takes what :func:`set_printoptions` takes; what is not given stays as it is around the block.
@@ -103,10 +103,10 @@ class printoptions(Manager):  # noqa: N801  (used like a function)
         suppress: bool | None = None,
         profile: str | None = None,
     ):
-        self.given = _checked("printoptions", dict(
-            precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth,
-            sci_mode=sci_mode, suppress=suppress, profile=profile,
-        ))  # fmt: skip
+        self.given = _checked("printoptions", {
+            "precision": precision, "threshold": threshold, "edgeitems": edgeitems,
+            "linewidth": linewidth, "sci_mode": sci_mode, "suppress": suppress, "profile": profile,
+        })  # fmt: skip
 
     def _enter(self, block: Block) -> dict[str, Any]:
         return get_printoptions()
@@ -184,9 +184,7 @@ def _checked(who: str, given: dict[str, Any]) -> dict[str, Any]:
         if value is not None and not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"{who}: {name}: expected True, False or None, got {kind_of(value)}")
     if mode is not None and suppress is not None:
-        raise ValueError(
-            f"{who}: sci_mode and suppress say the same in two ways; give one of them"
-        )
+        raise ValueError(f"{who}: sci_mode and suppress say the same in two ways; give one of them")
     if mode is not None:
         found["sci_mode"] = bool(mode)
     elif suppress is not None:

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..context.source_line import Point, located
-from ..define.catalogue import _body_source, _source
 from ..define.mathml import mathml
 from ..draw.words import short
+from ..explain.sources import body_source, source
 
 AROUND = 3  # lines shown above the first and below the last that made an op
 APART = 12  # lines that nobody used, and a file is cut there
@@ -100,17 +100,17 @@ def about(op: Any) -> dict[str, Any]:
 
 
 def source_of_forward(op: Any) -> str:
-    return textwrap.dedent(_body_source(op.forward)).rstrip()
+    return textwrap.dedent(body_source(op.forward)).rstrip()
 
 
 def source_of_rules(op: Any) -> str:
     rules = [op.joint] if op.joint is not None else op.vjps
-    sources = dict.fromkeys(_source(rule) for rule in rules if rule is not None)
-    return "\n".join(textwrap.dedent(source).rstrip() for source in sources)
+    texts = dict.fromkeys(source(rule) for rule in rules if rule is not None)
+    return "\n".join(textwrap.dedent(text).rstrip() for text in texts)
 
 
 def source_of_reference(op: Any) -> str:
-    return "" if op.reference is None else textwrap.dedent(_source(op.reference)).rstrip()
+    return "" if op.reference is None else textwrap.dedent(source(op.reference)).rstrip()
 
 
 def plain(value: Any) -> Any:

@@ -16,7 +16,7 @@ from ..arrays.device import Device, device
 from ..arrays.dtypes import as_dtype
 from ..hints.finding import of_setting
 from ..hints.habits import check_unpacking
-from ..shown import printing
+from ..shown import arrays, html, printing
 from .fields import Fields
 
 if TYPE_CHECKING:
@@ -181,8 +181,6 @@ class Conversions(Fields):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: numbers, or of many their statistics and a picture."""
-        from ..shown import arrays, html
-
         parts = [f"shape {self.shape}", str(self.dtype), self.device.name]
         if self.node is not None:
             parts.append(f"made by {self.node.made_by}")

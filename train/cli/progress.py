@@ -7,7 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..given.words import clock
+from ..run.live import Cell
 from ..run.report import Report
+from ..system.notebook import in_notebook
 from ..system.terminal import is_terminal, one_line
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ class Bar(Report):
         self._live.update(self._line(trainer), refresh=True)
 
     def _line(self, trainer: Trainer) -> Any:
-        from .bar import BarLine
+        from ..system.bar import BarLine
 
         return BarLine(trainer.step, trainer.config.steps, self._fields(trainer))
 
@@ -124,7 +126,9 @@ class Bar(Report):
 
 
 def make_report(every: int) -> Report:
-    """A bar where standard output is a terminal that can redraw a line, else lines."""
+    """A bar in a notebook or on a terminal that can redraw a line, else lines."""
+    if in_notebook():
+        return Cell()
     return Bar() if is_terminal() else Lines(every)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -117,7 +116,9 @@ class TokenStream:
         would look as if the whole file was needed; they are let go now and then.
         """
         blocks = np.array(ids, dtype=np.int64, subok=False)
-        if isinstance(self._file, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        if hasattr(self._file, "madvise"):
+            import mmap
+
             self._taken += len(blocks)
             if self._taken * (FAULT + blocks.shape[-1]) > RESIDENT:
                 self._file.madvise(mmap.MADV_DONTNEED)

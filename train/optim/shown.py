@@ -20,10 +20,12 @@ def in_a_notebook(optimizer: Optimizer) -> str:
     steps = [max((_steps(optimizer, p) for p in g["params"]), default=0) for g in groups]
     rows.append(("steps done", *(f"{n:,}" for n in steps)))
     kept = sum(
-        getattr(value, "nbytes", 0) for state in optimizer.state.values() for value in state.values()
+        getattr(value, "nbytes", 0)
+        for state in optimizer.state.values()
+        for value in state.values()
     )
     columns = ("group", *map(str, range(len(groups)))) if len(groups) > 1 else ()
-    note = f"{kept / 1e6:,.1f} MB of state" if kept else "no state yet"
+    note = f"{html.bytes_of(kept)} of state" if kept else "no state yet"
     return html.framed(type(optimizer).__name__, note, html.table(columns, rows))
 
 

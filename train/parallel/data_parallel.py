@@ -12,7 +12,6 @@ is in ``share.py``.
 from __future__ import annotations
 
 import math
-import multiprocessing
 import pickle
 import signal
 import sys
@@ -20,12 +19,9 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from multiprocessing.connection import Connection
-from multiprocessing.util import Finalize
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from ... import random
 from ...models import Model
@@ -37,6 +33,9 @@ from ..optim.optimizer import Optimizer
 from ..system.cores import cores
 from ..system.signals import SIGNALS
 from .share import Share
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 #: so many processes may share fewer cores without the word ``oversubscribe``
 _MOST = 64
@@ -52,6 +51,8 @@ def why_not() -> str | None:
     """Why several processes cannot share the work here, or None if they can."""
     if sys.platform != "linux":
         return f"needs Linux, where processes can be forked safely; this is {sys.platform}"
+    import multiprocessing  # a browser's Python lacks parts of it
+
     if multiprocessing.current_process().daemon:
         return "this is a daemonic process, which multiprocessing allows no processes of its own"
     return None
@@ -122,6 +123,10 @@ class DataParallel:
         self._awake = _AWAKE if workers <= cores() else 0.0
         self._pipes: list[Connection] = []
         self._processes: list[Any] = []
+        from multiprocessing.util import Finalize
+
+        from threadpoolctl import ThreadpoolController
+
         blas = ThreadpoolController().select(user_api="blas")
         own = [library.num_threads for library in blas.lib_controllers]
         threads = min([max(1, cores() // workers), *own])
@@ -136,6 +141,8 @@ class DataParallel:
             raise
 
     def _start(self, rank: int, threads: int) -> None:
+        import multiprocessing
+
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
         # A copy of our end in another process would keep the pipe open when this one is killed.
@@ -322,6 +329,8 @@ def _serve(
     for other in inherited:
         other.close()
     share.rank = rank
+    from threadpoolctl import threadpool_limits
+
     threadpool_limits(threads, user_api="blas")
     try:
         while True:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import mmap
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +25,8 @@ from ..optim.parts import shares
 
 def _shared(like: Sequence[Any]) -> list[Any]:
     """Arrays like the given ones, zeros, in memory that forked processes share."""
+    import mmap
+
     sizes = [-(-a.nbytes // 64) * 64 for a in like]  # each begins at a cache line
     memory = mmap.mmap(-1, max(1, sum(sizes)))  # lives as long as an array that looks into it
     starts = itertools.accumulate(sizes, initial=0)

@@ -39,7 +39,10 @@ class History:
     def __repr__(self) -> str:
         if not self.train:
             return "History(no steps yet)"
-        parts = [f"{len(self.train):,} steps", f"loss {self.recent:.4f}, at first {self.train[0]:.4f}"]
+        parts = [
+            f"{len(self.train):,} steps",
+            f"loss {self.recent:.4f}, at first {self.train[0]:.4f}",
+        ]
         if self.val:
             parts.append(f"validation {self.val[-1][1]:.4f} at step {self.val[-1][0]:,}")
         return f"History({', '.join(parts)})"

@@ -22,6 +22,8 @@ from ..config import ConfigError
 from ..given.paths import given_path
 from ..given.words import cause
 from ..results.log_file import LOG
+from ..results.watch_file import NAME as WATCHED
+from ..results.watch_file import cut
 from ..system.files import lines, remove_leftovers, write_bytes
 from ..system.terminal import command, one_line, warn
 from .log import Log
@@ -130,7 +132,7 @@ class RunFolder:
             except OSError as error:
                 raise self._refused(error) from None
         self._held = True
-        remove_leftovers(self.path, (NAME, LOG, PICTURE, OWNER))
+        remove_leftovers(self.path, (NAME, LOG, PICTURE, OWNER, WATCHED))
         note = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
         with contextlib.suppress(OSError):
             write_bytes(self.path / OWNER, json.dumps(note).encode())
@@ -176,8 +178,13 @@ class RunFolder:
         self._made = []
 
     def _acquire(self) -> None:
-        from filelock import FileLock, Timeout
-
+        try:
+            with warnings.catch_warnings():  # that this system has no flock
+                warnings.simplefilter("ignore")
+                from filelock import FileLock, Timeout
+        except ImportError:  # as where Python runs in a browser
+            self._unlocked("the package filelock is missing")
+            return
         lock = FileLock(self.path / LOCK, timeout=0, thread_local=False)
         try:
             with warnings.catch_warnings():  # of a system without flock, where a mere file must do
@@ -265,6 +272,10 @@ class RunFolder:
 
         if step == 0 and (self.checkpoint.is_file() or (self.path / LOG).is_file()):
             remove_others(self.path, more)  # of the run that was here before
+        try:
+            cut(self.path, step)
+        except OSError as error:
+            trouble(f"{WATCHED} cannot be written: {cause(error)}")
         self._log = Logs(Log(self.path, step, validated, trouble), more, self.path, trouble)
 
     def log(self, step: int, **values: Any) -> None:

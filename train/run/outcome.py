@@ -35,7 +35,8 @@ class Outcome:
             self.history._repr_html_() if self.history.train else "",
             html.folded("model", self.model._repr_html_()),
             html.folded(
-                "settings", html.table((), [(k, str(v)) for k, v in vars(self.config).items()], (0, 1))
+                "settings",
+                html.table((), [(k, str(v)) for k, v in vars(self.config).items()], (0, 1)),
             ),
         )
 

@@ -32,6 +32,7 @@ from ..system.terminal import warn
 from ..tasks import TASKS
 from .changes import changed
 from .folder import RunFolder, last_checkpoint, save_at_the_end, save_on_the_way
+from .live import usual
 from .loggers import further
 from .memory import check_run
 from .outcome import Outcome
@@ -60,7 +61,8 @@ class Trainer(Outcome):
             default corpus.
         folder: of the run: checkpoint, log and picture. None takes ``config.out``; where that is
             None too, nothing is written. While it runs, no other run can use it.
-        report: what is shown meanwhile; nothing by default.
+        report: what is shown meanwhile; by default a bar in a notebook, elsewhere nothing.
+            ``train.Report()`` shows nothing.
 
     Attributes:
         config: all settings; ``workers`` is a number now, which the checkpoint keeps.
@@ -110,7 +112,7 @@ class Trainer(Outcome):
         self.config = config
         self.task.batches(1)  # reads what is to be read, and refuses what is unfit
         self.run_folder = folder_of(config, folder)
-        self.report = Report() if report is None else report
+        self.report = usual() if report is None else report
         self.history = History()
         self.step = 0
         self._seconds: deque[float] = deque(maxlen=50)
@@ -262,6 +264,7 @@ class Trainer(Outcome):
         mean, norm = gradients(self, parallel, limit)
         if not (math.isfinite(mean) and math.isfinite(norm)):
             raise diverged(self, f"step {self.step + 1}: loss {mean}, norm of the gradient {norm}")
+        self.report.gradients(self, norm)
         if parallel is not None:
             parallel.update(limit, norm)
         else:

@@ -7,7 +7,6 @@ import contextlib
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -76,4 +75,8 @@ def command(*arguments: object) -> str:
     with contextlib.suppress(OSError, ValueError):  # the working folder is gone, or elsewhere
         python = python.relative_to(Path.cwd())
     parts = [str(python), "-m", "tinytensor", *map(str, arguments)]
-    return one_line(subprocess.list2cmdline(parts) if os.name == "nt" else shlex.join(parts))
+    if os.name != "nt":
+        return one_line(shlex.join(parts))
+    import subprocess
+
+    return one_line(subprocess.list2cmdline(parts))

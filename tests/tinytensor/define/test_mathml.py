@@ -67,8 +67,13 @@ def _short(e: ET.Element) -> str:
         ("g / beta", "(g//beta)"),
         ("the points of a", "the points of a"),
         ("zeros of a shape", "zeros of a shape"),
+        ("a out = 1", "a.out=1"),
+        ("rows of a weight", "rows of a weight"),
         ("dx = g in x's shape", "dx=g in x's shape"),
         ("hₜ₋₁ᵀ", "h_[t−1]^[T]"),
+        ("∂sᵢ/∂xⱼ = sᵢ δᵢⱼ", "(∂s_[i]//∂x_[j])=s_[i].δ_[ij]"),
+        ("∂tan x/∂x", "(∂tan.x//∂x)"),
+        ("10^-decimals", "10^[−decimals]"),
         ("f'(x)", "f′(x)"),
         ("max(x, 0)", "max(x,0)"),
         ("x where x > 0, else 0", "{<xwhere x>0><0else>"),
@@ -110,8 +115,8 @@ def test_every_op_has_well_formed_formulas(name: str) -> None:
     [
         "<script>alert(1)</script>", "x < y > z & w", "</math></span><img src=x onerror=1>", "((((",
         "))", "|", "||", "|x", "x^", "x /", "/ x", "√", "^^^^", "a\x00b", "\u202edx = g", "\ud800",
-        "(" * 1000, "√" * 1000, "x^" * 900, "x where", "where else", "else", ", ; ,", "", " ", "ⁿ", "₁",
-        "x where y, else", "e\u0302", "]" , "(]", "x" * 5000,
+        "(" * 1000, "√" * 1000, "x^" * 900, "x where", "where else", "else", ", ; ,", "", " ", "ⁿ",
+        "₁",        "x where y, else", "e\u0302", "]" , "(]", "x" * 5000,
     ],
 )  # fmt: skip
 def test_what_is_no_formula_is_text(text: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tinytensor.train import checkpoint as files
-from tinytensor.train.cli.bar import BarLine
+from tinytensor.train.system.bar import BarLine
 
 from ..helpers import TEXT, command, environment
 

@@ -8,13 +8,13 @@ import { useKeys } from "./controls/keys.js";
 import { explain, same } from "./model/explain.js";
 import { isLeaf } from "./model/load.js";
 import { history, isBackward, momentOf, moments, startOfBackward, stateAt } from "./model/moments.js";
-import { brief } from "./model/numbers.js";
+import { brief, clean } from "./model/numbers.js";
 import { nameOf } from "./model/names.js";
 import { announced } from "./model/sentences.js";
 import { compared, edited, isChanged, withEdits } from "./model/whatif.js";
 import { Panel } from "./panel/Panel.jsx";
 import { Stage } from "./stage/Stage.jsx";
-import { LANGUAGES, preferred, sayer } from "./words/words.js";
+import { LANGUAGES, preferred, sayer, told } from "./words/words.js";
 
 const media = query => matchMedia(query).matches;
 const PACE = { forward: 1300, backward: 1900 };  // milliseconds at speed 1
@@ -38,12 +38,15 @@ export function App({ original }) {
   const list = useMemo(() => play ? moments(data, view) : [], [data, view]);
   const last = list.length - 1, index = Math.min(places[view] || 0, Math.max(0, last));
   const moment = list[index];
-  const told = useMemo(() => play && history(data, view, list), [data, list]);
-  const state = play && stateAt(told, index);
+  const past = useMemo(() => play && history(data, view, list), [data, list]);
+  const state = play && stateAt(past, index);
   const explained = useMemo(() => explain(data, view, moment, pointed), [data, view, moment, pointed]);
   const still = media("(prefers-reduced-motion: reduce)");
 
-  useEffect(() => { document.documentElement.lang = language === "zh" ? "zh-CN" : "en"; }, [language]);
+  useEffect(() => {
+    document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
+    document.title = clean(told(original.title, language));
+  }, [language]);
   useEffect(() => { document.documentElement.dataset.theme = theme; }, [theme]);
 
   const moveTo = useCallback((place, of = view) => {

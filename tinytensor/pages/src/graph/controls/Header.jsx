@@ -2,15 +2,15 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { brief, clean } from "../model/numbers.js";
+import { told } from "../words/words.js";
 import { Icon } from "./Icon.jsx";
 import { trail } from "../model/load.js";
-import { inLanguage } from "../words/words.js";
 
 export function Header({ data, view, words, act, settings }) {
   const { say } = words, path = trail(data, view);
   return (
     <header>
-      <h1><bdi>{clean(inLanguage(data.title, words.language))}</bdi></h1>
+      <h1><bdi>{clean(told(data.title, words.language))}</bdi></h1>
       {path.length > 1 && (
         <nav aria-label={say("path")}>
           <ol>

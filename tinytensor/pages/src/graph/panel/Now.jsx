@@ -1,9 +1,10 @@
 // What happens at the moment: the sentence, and its numbers.
 
-import { bracketed, number } from "../model/numbers.js";
+import { bracketed, brief, clean, number } from "../model/numbers.js";
 import { isScalar, nameOf, titleOf } from "../model/names.js";
 import { isBackward, termOf } from "../model/moments.js";
 import { SIGNS } from "../model/rules.js";
+import { told } from "../words/words.js";
 import { sentence } from "../model/sentences.js";
 import { Rule } from "./Formula.jsx";
 import { Matrix } from "./Matrix.jsx";
@@ -18,12 +19,16 @@ export function Now({ data, list, index, words, state, act, marks }) {
     <section class={`now ${phase}`}>
       <p class="kicker"><b>{say(`phase ${phase}`)}</b> {say("progress", { at: index, all: list.length - 1 })}</p>
       <p class="sentence"><bdi>{sentence(data, list, index, words)}</bdi></p>
+      {moment.phase === "start" && data.about && <p class="lead"><bdi>{clean(told(data.about, words.language))}</bdi></p>}
       {Detail && <Detail {...{ data, list, index, moment, step, words, state, act, marks }} />}
     </section>
   );
 }
 
 const letter = (data, id, words) => <i><bdi>{nameOf(data, id, words, 24)}</bdi></i>;
+
+// in a fraction: the op's own letter for what has no name
+const short = (data, id, letter) => <i><bdi>{data.values[id].name ? brief(data.values[id].name, 16) : letter || "x"}</bdi></i>;
 
 function Equation({ children }) {
   return <p class="equation">{children}</p>;
@@ -108,7 +113,7 @@ function Local({ data, moment, step, words, act, marks }) {
       <Legend {...{ data, step, words }} />
       {single && (
         <Equation>
-          <span class="fraction"><span>∂{letter(data, out.id, words)}</span><span>∂{letter(data, operand.id, words)}</span></span>
+          <span class="fraction"><span>∂{short(data, out.id, "out")}</span><span>∂{short(data, operand.id, step.names[moment.operand])}</span></span>
           {" = "}<b class="local">{number(local.data[0])}</b>
         </Equation>
       )}

@@ -6,16 +6,13 @@ import { MadeOf } from "./MadeOf.jsx";
 import { Now } from "./Now.jsx";
 import { ValueCard } from "./ValueCard.jsx";
 import { WhatIf } from "./WhatIf.jsx";
-import { clean } from "../model/numbers.js";
-import { inLanguage } from "../words/words.js";
 
 export function Panel(props) {
-  const { data, index, moment, words, selected, explained, state, play, act, marks } = props;
+  const { data, moment, words, selected, explained, state, play, act, marks } = props;
   const step = selected?.step ?? (selected ? undefined : moment?.step);
-  const { say } = words, about = clean(inLanguage(data.about, words.language));
+  const { say } = words;
   return (
     <aside class="panel" aria-label={say("panel")}>
-      {about && !(play && index) && <section><p class="lead"><bdi>{about}</bdi></p></section>}
       {play && <Now {...props} />}
       {selected?.value !== undefined && <ValueCard {...{ data, words, act, marks, state, play }} id={selected.value} />}
       {!play && !selected && <Flagged data={data} words={words} go={act.goTo} />}

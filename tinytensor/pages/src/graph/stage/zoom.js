@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-const LEAST = 0.15, MOST = 4, READABLE = 0.8, GAP = 20;
+const LEAST = 0.15, MOST = 4, READABLE = 0.7, GAP = 20;
 const limited = scale => Math.min(MOST, Math.max(LEAST, scale));
 
 // size of the graph, box [left, top, width, height] to keep in sight

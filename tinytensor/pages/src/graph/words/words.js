@@ -15,9 +15,12 @@ export const sayer = language => (key, values = {}) => {
   return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 };
 
+// a text of the user: one, or one for each language, {en: "...", zh: "..."}
+export function told(text, language) {
+  if (text === null || typeof text !== "object") return String(text ?? "");
+  const key = Object.keys(text).find(one => one.slice(0, 2).toLowerCase() === language);
+  return String(text[key] ?? text.en ?? Object.values(text)[0] ?? "");
+}
+
 // what an op is called in a sentence
 export const opName = (language, op) => LANGUAGES[language][`op ${op}`] || op;
-
-// a text of the data: one for all languages, or an object of texts by language
-export const inLanguage = (text, language) =>
-  text && typeof text === "object" ? String(text[language] ?? text.en ?? Object.values(text)[0] ?? "") : String(text ?? "");

@@ -8,8 +8,8 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import operations
-from tinytensor.define.catalogue import explanation, page
 from tinytensor.define.op import OPS
+from tinytensor.explain.page import page
 
 ROOT = Path(__file__).parents[3]
 
@@ -44,47 +44,6 @@ def test_kinds_and_searching() -> None:
     assert tt.ops()["exp"].gradient == "dx = g out"
     with pytest.raises(KeyError):
         tt.ops()["no such op"]
-
-
-def test_explain_shows_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    tt.explain("softmax")
-    text = capsys.readouterr().out
-    for part in (
-        "softmax(x, axis=-1)    [fused]",
-        "dx = out (g - Σ g out)",
-        "def softmax(xp, x, axis=-1):",
-        "@softmax.vjp",
-        "@softmax.reference_is",
-        "Example: softmax(x",
-        "dx = [",
-    ):
-        assert part in text, part
-
-
-@pytest.mark.parametrize("name", sorted({*OPS, *operations.__all__}))
-def test_every_op_can_be_explained(name: str) -> None:
-    text = explanation(name)
-    assert name.strip("_") in text and "def " in text
-    assert explanation(getattr(operations, name, name)).splitlines()[0]
-
-
-def test_an_example_is_right() -> None:
-    text = explanation("mul")
-    numbers = {
-        line.split(" = ")[0]: line.split(" = ")[1]
-        for line in text.replace(",\n", ",").splitlines()
-        if line.startswith(("x = ", "y = ", "out = ", "g = ", "dx = ", "dy = "))
-    }
-    values = {k: tt.tensor(eval(v), dtype="float64") for k, v in numbers.items()}
-    x, y, g = values["x"], values["y"], values["g"]
-    assert float(abs(values["out"] - x * y).max()) < 1e-3
-    assert float(abs(values["dx"] - (g * y).sum(axis=1, keepdims=True)).max()) < 1e-3
-    assert float(abs(values["dy"] - (g * x).sum(axis=0, keepdims=True)).max()) < 1e-3
-
-
-def test_a_wrong_name_gets_near_ones() -> None:
-    with pytest.raises(ValueError, match="no op called 'softmx'; did you mean softmax"):
-        tt.explain("softmx")
 
 
 def test_the_page_in_docs_is_up_to_date() -> None:
