@@ -27,7 +27,7 @@ ROOMS = [
 # and those of train/, with its two files that are modules of the public face
 ROOMS_OF_TRAIN = [
     "given", "system", "data", "optim", "schedule", "checkpoint", "tasks", "config", "parallel",
-    "results", "run", "cli",
+    "results", "run", "watch", "cli",
 ]  # fmt: skip
 LAYERS = ["tinytensor", "nn", "models", "train"]  # each may import itself and those before it
 

@@ -66,37 +66,11 @@ class Graph:
             values += step.run(values)
         return values[-1]
 
-<<<<<<< HEAD
-    def _terms(self, step: Step, values: Sequence[Any]) -> list[Any]:
-        """What the step adds to the gradient of each operand: by the op alone, on copies."""
-        outs = [values[i] for i in step.outputs]
-        arrived = [(n, x.grad) for n, x in enumerate(outs) if x.tracked and x.grad is not None]
-        if not arrived:
-            return [None for _ in step.inputs]
-        copies = dict(enumerate(values))
-        operands = []
-        for place, i in enumerate(step.inputs):
-            value = None if i is None else values[i]
-            if isinstance(value, tt.Tensor) and value.tracked:
-                value = tt.tensor(value.data.copy(), requires_grad=True)
-            copies[len(values) + place] = value
-            operands.append(value)
-        places = [None if i is None else len(values) + n for n, i in enumerate(step.inputs)]
-        made = self._apply(Step(step.op, places, step.params, []), copies)  # type: ignore[arg-type]
-        wanted = [x for x in operands if isinstance(x, tt.Tensor) and x.tracked]
-        got = iter(
-            tt.grad(
-                [made[n] for n, _ in arrived], wanted, [g for _, g in arrived], allow_unused=True
-            )
-        )
-        return [next(got) if isinstance(x, tt.Tensor) and x.tracked else None for x in operands]
-=======
     def data(self, leaves: Sequence[Any]) -> dict[str, Any]:
         """The page's data for these leaves, with all digits and without places."""
         out = self.result(leaves)
         seed = np.ones(out.shape) if self.seed is None else np.asarray(self.seed)
         return page_data(out, tt.tensor(seed))
->>>>>>> main
 
     def __str__(self) -> str:
         count, words = len(self.leaves), []

@@ -227,3 +227,71 @@ def test_what_is_not_known_is_said(call: Callable[..., Any]) -> None:
         call("recompute", data, [edit])
     data["values"][i]["data"] = None
     assert call("recompute", data, []) == {"missing": [i]}
+
+
+def far_away(graph: Graph, changed: list[Any]) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    """The data before and after, and the edits between."""
+    before, after = graph.data(graph.leaves), graph.data(changed)
+    return before, after, edits_between(before, after)
+
+
+def test_what_a_reference_keeps_constant_follows_edits(call: Callable[..., Any]) -> None:
+    """Masks and maxima inside of fused ops are no steps of the graph: they are made anew."""
+    x, y = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]]), np.zeros((2, 3))
+    turned = np.array([[-1.0, 5.0, 0.25], [3.0, -0.5, 2.0]])
+    ids, other = np.array([2, 0]), np.array([1, 2])
+    cases = []
+    for op, leaves, changed, params in [
+        ("relu", [x], [turned], {}),
+        ("softmax", [x], [turned], {"axis": -1}),
+        ("log_softmax", [x], [turned], {"axis": 0}),
+        ("var", [np.ones((2, 3)), y], [2 * np.ones((2, 3)), y], {"axis": 1}),
+        ("huber_loss", [x, y], [turned, y], {"delta": 1.5, "reduction": "sum"}),
+        ("smooth_l1_loss", [x, y], [turned, y], {"beta": 1.5, "reduction": "none"}),
+        ("cross_entropy", [x, ids], [turned, other], {"ignore_index": 7}),
+        ("nll_loss", [x, ids], [turned, other], {"ignore_index": 7}),
+    ]:
+        graph = Graph(leaves)
+        inputs = list(range(OPS[op].arity))
+        inputs = [0] if op == "var" else [i if i < len(leaves) else None for i in inputs]
+        graph.add(op, inputs, **(OPS[op].defaults | params))
+        cases.append((*far_away(graph, changed), op))
+    found = call("recomputeAll", [(before, edits) for before, _, edits, _ in cases])
+    assert [got["stale"] for got in found] == [[]] * len(cases)
+    assert all(len(before["views"]) > 1 for before, *_ in cases)
+    all_of([(after, op) for _, after, _, op in cases], found, edited=True)
+
+
+def test_inside_that_does_not_follow_is_stale(call: Callable[..., Any]) -> None:
+    """silu of -∞ is 0; its reference makes -∞ · 0 there, which is none of the op's numbers."""
+    graph = Graph([np.array([1.0, 2.0])])
+    graph.add("silu", [0])
+    data = graph.data(graph.leaves)
+    got = call("recompute", data, [{"value": 0, "index": 0, "number": "-inf"}])
+    inner = data["steps"][data["views"][0]["steps"][0]]["opens"]
+    assert inner in got["stale"]
+    assert got["values"][data["steps"][0]["outputs"][0]]["data"][0] == 0
+    assert got["values"][0]["grad"][0] == 0
+    inside = {*data["views"][inner]["values"]} - {0, *data["steps"][0]["outputs"]}
+    assert inside and all(got["values"][i]["data"] is None for i in inside)
+    steps = data["views"][inner]["steps"]
+    assert all(got["steps"][i]["terms"] == [None] * len(data["steps"][i]["terms"]) for i in steps)
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn"])
+def test_ops_without_a_rule_are_computed_by_what_is_inside(
+    call: Callable[..., Any], name: str
+) -> None:
+    rng = np.random.default_rng(3)
+    cases = []
+    for graph in sample_graphs(name):
+        changed = [
+            x + 0.3 * rng.standard_normal(x.shape) if isinstance(x, np.ndarray) else x
+            for x in graph.leaves
+        ]
+        cases.append((*far_away(graph, changed), str(graph)))
+    plain = [(before, []) for before, *_ in cases]
+    after = [(before, edits) for before, _, edits, _ in cases]
+    count = all_of([(before, story) for before, *_, story in cases], call("recomputeAll", plain))
+    assert count > 100
+    all_of([(a, story) for _, a, _, story in cases], call("recomputeAll", after), edited=True)

@@ -235,7 +235,10 @@ class Story:
         view.entering = [value for value in told.operands if value is not None]
         view.leaving = list(told.results.values())
         self.tell(tracer, view, outside)
+        # what a result is read for inside too, as lstm's cell state, is no part of what arrived
+        arrived = {id(value): self.grads.get(id(value)) for value in view.leaving}
         self.walk_back(view)
+        self.grads.update(arrived)
         for deeper in list(view.told):
             self.open_up(deeper)
 
