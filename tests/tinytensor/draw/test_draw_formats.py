@@ -38,7 +38,8 @@ D2 = [
     rf"(?P<frame>g\d+): (?P<title>{D2_STRING}) {{ style.*",
     r"}",
     rf"(?P<id>n\d+|notes): (?P<text>{D2_STRING}) {{ shape: \w+.* }}",
-    rf"(?P<start>[\w.]+) -> (?P<stop>[\w.]+)(: (?P<word>{D2_STRING}))?( {{ style.stroke-dash: 4 }})?",
+    rf"(?P<start>[\w.]+) -> (?P<stop>[\w.]+)(: (?P<word>{D2_STRING}))?"
+    r"( { style.stroke-dash: 4 })?",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Functions and modules that are called to be drawn: their numbers, and that nothing else changes."""
+"""Functions and modules called to be drawn: their numbers, and that nothing else changes."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_streams_of_random_numbers_go_on_as_if_nothing_was() -> None:
     before = random.state(), python_random.getstate(), np.random.get_state()[1].tolist()
 
     def f(x: tt.Tensor) -> tt.Tensor:
-        return model(x) + python_random.random() + float(np.random.random())  # noqa: NPY002
+        return model(x) + python_random.random() + float(np.random.random())
 
     tt.draw(f, batch())
     assert random.state() == before[0]
@@ -172,7 +172,9 @@ def test_buffers_are_as_before(how: str) -> None:
         def __call__(self, x: tt.Tensor) -> tt.Tensor:
             return self.net(x)
 
-    what = {"module": model, "closure": lambda x: model(x), "method": model.forward}.get(how, Step())
+    what = {"module": model, "closure": lambda x: model(x), "method": model.forward}.get(
+        how, Step()
+    )
     tt.draw(what, batch())
     assert model.norm.running_mean is mean
     for name, buffer in model.named_buffers():

@@ -75,6 +75,19 @@ def test_info_tells_versions_and_what_a_checkpoint_holds(trained: Path) -> None:
         assert text in done.stdout
 
 
+def test_drawing_at_a_zoom_and_one_module(folder: Path) -> None:
+    done = call("draw", "gpt", "--out", "a.gv", "--zoom", "ops", "--module", "h.0.attn", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    text = (folder / "a.gv").read_text(encoding="utf-8")
+    assert "h.0.attn.c_attn.weight" in text
+    assert "±" in text
+    assert "h.1" not in text
+    for name, first in (("a.mmd", "flowchart TB"), ("a.d2", "direction: down")):
+        done = call("draw", "gpt", "--out", name, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert (folder / name).read_text(encoding="utf-8").startswith(first)
+
+
 @pytest.mark.parametrize("model", ["gpt", "gru", "lstm", "rnn", "image_cnn", "transformer"])
 def test_drawing_a_small_model(model: str, folder: Path) -> None:
     done = call("draw", model, "--out", "graph.gv", "--depth", "2", "--n-layer", "1", cwd=folder)
@@ -144,6 +157,9 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no checkpoint for info": (["info", "none"], "there is none at none"),
     "not a checkpoint": (["sample", "empty.txt"], "empty.txt is truncated, damaged or not"),
     "a model that cannot be drawn": (["draw", "vgg"], "model: expected gpt, "),
+    "a zoom that is none": (["draw", "gpt", "--zoom", "far"], "zoom: expected 'modules'"),
+    "a module that is none": (["draw", "gpt", "--module", "h.7"], "no call of 'h.7'"),
+    "too many scalars": (["draw", "gpt", "--zoom", "scalars"], "the limit is 200"),
     "a picture of no known kind": (["draw", "gpt", "--out", "x.bmp"], "x.bmp"),
     "a folder that is a file": (["train", "--out", "text.txt"], "text.txt is not a folder"),
     "a folder below a file": (["train", "--out", "text.txt/run"], "cannot write to text.txt/run"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..picture import Group, Step, Value
 
-_SPECIAL = set("&<>\"\\")
+_SPECIAL = set('&<>"\\')
 INK, SOFT, GRADIENT = "#1f2933", "#6b7785", "#b3382c"
 
 # ---- DOT's syntax --------------------------------------------------------------------------------
