@@ -3,9 +3,11 @@
 # make fuzz     the fuzz targets of tests/fuzz, long             FUZZ=50
 # make lint     ruff, and mypy on an installed copy
 # make docs     write docs/ops.md and docs/architecture.svg from the code
+# make pages    build the pages of tinytensor/pages from their sources, with node and npm
 # make stubs    write the .pyi files, which editors read, from the registry of ops
 # make bench    measure beside other frameworks                    ARGS="gpt-S lstm"  ARGS=--quick
 # make comparison   six ways to read a sequence: docs/comparison.md   ARGS=--quick
+# make gallery  the ten pages to step through, with pictures: docs/gallery
 # make clean    delete the environment, builds and caches
 #
 # Everything happens in $(VENV), made once by $(PYTHON) -m venv. A stamp file for each set of
@@ -20,7 +22,7 @@ PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help train test fuzz lint docs stubs bench comparison clean install install-test install-dev
+.PHONY: help train test fuzz lint docs pages stubs bench comparison gallery clean install install-test install-dev
 
 help:
 	@echo "make train [ARGS=\"--model lstm --data my.txt --steps 500\"]   train a model, show a sample"
@@ -28,9 +30,11 @@ help:
 	@echo "make fuzz  [FUZZ=50]                                         hostile input, fifty times as much"
 	@echo "make lint                                                    ruff, then mypy"
 	@echo "make docs                                                    write the pages made from code"
+	@echo "make pages                                                   build the pages, with node and npm"
 	@echo "make stubs                                                   write what editors read of the ops"
 	@echo "make bench [ARGS=\"gpt-S lstm\"]                               measure beside PyTorch, JAX, ..."
 	@echo "make comparison                                              write docs/comparison.md, measured"
+	@echo "make gallery                                                 write docs/gallery, ten pages to step through"
 	@echo "make clean                                                   delete $(VENV), builds, caches"
 	@echo
 	@echo "Other settings: PYTHON=python3.12 (makes the environment), VENV=.venv312 (its folder)."
@@ -54,6 +58,12 @@ docs: install
 	@$(PY) -c "from tinytensor.explain.page import page; print(page(), end='')" > docs/ops.md
 	@$(PY) docs/architecture.py
 
+# In a copy, so that no node_modules lies among the sources.
+pages:
+	@rm -rf build/pages && mkdir -p build && cp -R tinytensor/pages/src build/pages
+	@cd build/pages && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@node build/pages/build.mjs tinytensor/pages/built
+
 stubs: install
 	@$(PY) .ci/stubs.py
 
@@ -68,6 +78,11 @@ bench:
 
 comparison: install
 	@$(PY) lessons/comparison.py $(ARGS)
+
+# Graphviz, and Playwright, which takes the pictures, come with these extras; Chromium does not.
+gallery: install
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[draw,browser]"
+	@$(PY) lessons/gallery.py --pictures $(ARGS)
 
 install: $(VENV)/.installed
 install-test: $(VENV)/.installed-test

@@ -48,7 +48,7 @@ def copy_of_checkout(into: Path) -> Path:
     """A copy of the checkout, because a build leaves folders behind that spoil the next one."""
     copy = into / "tinytensor"
     copy.mkdir()
-    junk = shutil.ignore_patterns("__pycache__", "*.pyc")
+    junk = shutil.ignore_patterns("__pycache__", "*.pyc", "node_modules")
     for folder in [*FOLDERS, "tests", ".ci"]:
         shutil.copytree(ROOT / folder, copy / folder, ignore=junk, symlinks=True)
     for name in ["pyproject.toml", "README.md", "LICENSE", "MANIFEST.in", "Makefile"]:

@@ -21,13 +21,13 @@ FOLDERS = {
 }
 # the rooms of the engine; each may import itself and those before it
 ROOMS = [
-    "late", "context", "hints", "shown", "arrays", "graph", "tensor", "define", "operations",
-    "derivatives", "explain", "draw", "profiling",
+    "late", "context", "hints", "pages", "shown", "arrays", "graph", "tensor", "define",
+    "operations", "derivatives", "explain", "draw", "stepper", "profiling",
 ]  # fmt: skip
 # and those of train/, with its two files that are modules of the public face
 ROOMS_OF_TRAIN = [
     "given", "system", "data", "optim", "schedule", "checkpoint", "tasks", "config", "parallel",
-    "results", "run", "cli",
+    "results", "run", "watch", "cli",
 ]  # fmt: skip
 LAYERS = ["tinytensor", "nn", "models", "train"]  # each may import itself and those before it
 

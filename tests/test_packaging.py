@@ -38,7 +38,8 @@ def expected_files() -> set[str]:
     files = set()
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix in (".py", ".pyi", ".html") or path.name == "py.typed":
+            page = path.parent.name == "built"
+            if path.suffix in (".py", ".pyi") or path.name == "py.typed" or page:
                 inner = path.relative_to(ROOT).as_posix()
                 files.add(inner if folder == "tinytensor" else f"tinytensor/{inner}")
     return files
@@ -71,6 +72,7 @@ def test_the_sdist_builds_the_same_wheel(sdist: Path, wheel: Path, tmp_path: Pat
     assert sorted(zipfile.ZipFile(again).namelist()) == sorted(zipfile.ZipFile(wheel).namelist())
     assert (unpacked / "tests" / "test_packaging.py").is_file()
     assert (unpacked / "Makefile").is_file()
+    assert (unpacked / "tinytensor" / "pages" / "src" / "build.mjs").is_file()
 
 
 @pytest.fixture(params=["wheel", "sdist", "editable", "checkout"])

@@ -57,6 +57,7 @@ from .operations import *  # noqa: F403
 from .profiling import profile
 from .profiling.memory import memory_report
 from .shown.printing import get_printoptions, printoptions, set_printoptions
+from .stepper import step_through
 from .tensor import methods as _operators
 from .tensor.creation import (
     empty,
@@ -109,8 +110,8 @@ __all__ = [
     "jacobian", "jvp", "linspace", "logspace", "manual_seed", "memory_report", "no_grad",
     "ones", "ones_like", "operations", "ops", "printoptions", "profile", "rand", "rand_like",
     "randint", "randn", "randn_like", "random", "randperm", "registry", "set_default_device",
-    "set_grad_enabled", "set_printoptions", "tensor", "value_and_grad", "vjp", "zeros",
-    "zeros_like",
+    "set_grad_enabled", "set_printoptions", "step_through", "tensor", "value_and_grad", "vjp",
+    "zeros", "zeros_like",
 ]  # fmt: skip
 __all__ += vars(operations)["__all__"]
 

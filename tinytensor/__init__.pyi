@@ -40,6 +40,7 @@ from .profiling.memory import memory_report as memory_report
 from .shown.printing import get_printoptions as get_printoptions
 from .shown.printing import printoptions as printoptions
 from .shown.printing import set_printoptions as set_printoptions
+from .stepper import step_through as step_through
 from .tensor.creation import empty as empty
 from .tensor.creation import empty_like as empty_like
 from .tensor.creation import eye as eye

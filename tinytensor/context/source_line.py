@@ -1,9 +1,56 @@
-"""Where in the user's code something happens, for messages."""
+"""Where in the user's code something happens, for messages and for the stepper."""
 
 from __future__ import annotations
 
 import sys
-from types import FrameType
+from dataclasses import dataclass
+from itertools import islice
+from types import CodeType, FrameType
+
+#: an instruction of the user's code: cheap to take, and :func:`located` tells file and line
+Point = tuple[CodeType, int]
+
+
+@dataclass(frozen=True)
+class Location:
+    """A piece of a source file.
+
+    Attributes:
+        file: its name. line, end_line: from 1.
+        column, end_column: characters counted in bytes of UTF-8, from 0; None where unknown.
+    """
+
+    file: str
+    line: int
+    end_line: int
+    column: int | None
+    end_column: int | None
+
+
+def caller(depth: int = 2) -> Point | None:
+    """The innermost instruction outside this package that is being executed.
+
+    ``depth``: how many frames are surely inside: that of the function asking counts as 1.
+    """
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module[:11] != "tinytensor." and module != "tinytensor":
+            return frame.f_code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def located(point: Point | None) -> Location | None:
+    """Where an instruction stands in its file."""
+    if point is None:
+        return None
+    code, offset = point
+    found = next(islice(code.co_positions(), offset // 2, None), (None,) * 4)
+    line, end_line, column, end_column = found
+    if line is None:
+        return None
+    return Location(code.co_filename, line, end_line or line, column, end_column)
 
 
 def user_line() -> tuple[str, int] | None:
@@ -17,6 +64,9 @@ def user_line() -> tuple[str, int] | None:
     return None
 
 
-def place(where: tuple[str, int] | None) -> str:
+def place(where: tuple[str, int] | Point | None) -> str:
     """A line of code for a message, or nothing."""
+    if where is not None and isinstance(where[0], CodeType):
+        found = located(where)  # type: ignore[arg-type]
+        where = None if found is None else (found.file, found.line)
     return "" if where is None else f" at {where[0]}:{where[1]}"

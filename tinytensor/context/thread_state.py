@@ -21,13 +21,14 @@ class ThreadState:
             functional.py. others: of all other context managers.
         offered: a weak reference to the block that a ``with`` is about to enter, see blocks.py.
         observers: called with each node that is recorded; checkpointing watches this way.
+        results: called with each tensor that is recorded, when it is in the graph; or None.
         scope: the innermost module call, or None outside any module.
         cut: what last gave a result without a graph although its operand had one, for a message.
     """
 
     __slots__ = (
         "recording", "anomaly", "devices", "derivatives", "others", "offered", "observers",
-        "scope", "cut",
+        "results", "scope", "cut",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -38,6 +39,7 @@ class ThreadState:
         self.others: tuple[Block, ...] = ()
         self.offered: Callable[[], Block | None] = lambda: None
         self.observers: tuple[Callable[[Any], None], ...] = ()
+        self.results: Callable[[Any], None] | None = None
         self.scope: Scope | None = None
         self.cut: str | None = None
 

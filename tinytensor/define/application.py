@@ -10,11 +10,12 @@ import numpy as np
 from .. import late
 from ..arrays.device import BY_TYPE, Device, device_of
 from ..arrays.dtypes import F16, F32, F64, any_half, narrow_to_operands, widen
+from ..context.source_line import caller
 from ..context.thread_state import ThreadState, local
 from ..graph.anomaly import is_watching, note_application
 from ..graph.grad_mode import is_recording
 from ..graph.kept import Plan, plan_for
-from ..graph.node import SMALL, Node, Seen, next_seq
+from ..graph.node import SMALL, Node, next_seq, seen
 from ..graph.version import Version, share
 from ..tensor.tensor import Tensor, make, tensor
 from .arguments import NUMBERS, bind, convert, explain, mixed_devices, numbers_as_tensors
@@ -159,6 +160,8 @@ class Application:
                 node.version = out.version
             out.node = node
             out.tracked = True
+            if state.results is not None:
+                state.results(out)
         return out
 
     def _without_extras(self, result: Any) -> tuple[Any, list[Any]]:
@@ -202,6 +205,8 @@ class Application:
                 if out._data.dtype.kind == "f":
                     out.node = pick(node, i, out)
                     out.tracked = True
+                    if state.results is not None:
+                        state.results(out)
         if self.view:
             for out in outs:
                 share_version(out, args[0])
@@ -241,6 +246,7 @@ class Application:
         node.params = settings
         node.seq = next_seq()
         node.scope = state.scope
+        node.where = caller(3)
         node.parents = tuple(parents)
         node.in_meta = tuple(meta)
         plan = self._plan(tuple(tracked))
@@ -248,9 +254,9 @@ class Application:
         node.consts = None
         for i in plan.constants:
             arg = args[i]
-            if arg is not None and (not isinstance(arg, Tensor) or arg._data.size <= SMALL):
+            if arg is not None:
                 node.consts = node.consts or {}
-                node.consts[i] = Seen(arg) if isinstance(arg, Tensor) else arg
+                node.consts[i] = seen(arg) if isinstance(arg, Tensor) else arg
         saved: list[Any] = []
         versions: list[tuple[Version, int] | None] = []
         for i in self._kept_inputs:

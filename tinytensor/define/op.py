@@ -229,7 +229,7 @@ def pick(node: Node, index: int, tensor: Tensor) -> Node:
     out.op = OUTPUT
     out.params = {"index": index}
     out.seq = next_seq()
-    out.scope = node.scope
+    out.scope, out.where = node.scope, node.where
     out.parents = (node,)
     out.consts = None
     out.in_meta = ((array.shape, array.dtype),)

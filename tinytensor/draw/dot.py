@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .fold import count, home
-from .picture import BUFFER, COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
+from .picture import (
+    BUFFER,
+    COMPUTED,
+    CONSTANT,
+    INPUT,
+    PARAMETER,
+    SHAPES_ALONE,
+    Group,
+    Picture,
+    Step,
+    Value,
+)
+from .words import UNKNOWN, flag_words, stat_rows
 
 FONT = "Helvetica,Arial,sans-serif"
 INK, SOFT, GRADIENT, ARROW = "#1f2933", "#6b7785", "#b3382c", "#7b8794"
@@ -26,6 +38,7 @@ COLOURS = {
 }
 FRAMES = ("#f8f9fb", "#f0f3f7", "#e8edf3", "#e0e6ee", "#d8e0ea")  # by depth, for groups
 REFERENCE = "#eef4fd"
+FLAGGED = ("#fdeceb", "#c5281c")  # fill and border of what is strange; words say so too
 
 NODESEP = "0.3"  # inches between the boxes of a row
 LOST = "run on zeros: the graph does not have all numbers that it was given (any more)"
@@ -40,11 +53,16 @@ def to_dot(picture: Picture, direction: str | None = None) -> str:
         direction: "LR" (left to right), "TB" (top to bottom), or None: expressions run from left
             to right, models from top to bottom.
     """
+    return _Writer(picture, direction_of(picture, direction)).text()
+
+
+def direction_of(picture: Picture, direction: str | None) -> str:
+    """Where the arrows of a picture go. Raises ValueError for what is no direction."""
     if direction is None:
         direction = "TB" if picture.groups() or picture.has_modules() else "LR"
     if direction not in ("LR", "TB", "BT", "RL"):
         raise ValueError(f"direction: expected LR, TB, RL, BT or None, got {direction!r}")
-    return _Writer(picture, direction).text()
+    return direction
 
 
 def escape(text: str) -> str:
@@ -168,9 +186,11 @@ class _Writer:
     def head(self) -> list[str]:
         tight = self.direction in ("LR", "RL")
         ranksep, nodesep = ("0.35", "0.2") if tight else ("0.36", NODESEP)
-        caption = ""
+        caption, said = "", list(self.picture.notes)
         if self.common:
-            words = font(f"tensors on arrows are {self.common}", 9, SOFT)
+            said.append(f"tensors on arrows are {self.common}")
+        if said:
+            words = "<BR/>".join(font(line, 9, SOFT) for line in said)
             caption = f" label=<{words}>, labelloc=b, labeljust=r,"
         return [
             "digraph tinytensor {",
@@ -277,11 +297,6 @@ def module_attributes(step: Step) -> str:
     group = step.module
     assert group is not None
     fill, border = COLOURS["module"]
-    inside = [f"{step.ops} op" + ("s" if step.ops != 1 else "")]
-    tensors, numbers = step.parameters
-    if tensors:
-        inside.insert(0, f"{numbers:,} parameter" + ("s" if numbers != 1 else ""))
-    each = "each " if group.count > 1 else ""
     title = [font(name_of(group), 12, None, "B")]
     if group.kind != group.title:
         title.append(font(group.kind, 11, SOFT))
@@ -289,12 +304,25 @@ def module_attributes(step: Step) -> str:
     if group.count > 1:
         rows[0] += f'<TD ROWSPAN="2">{font(times(group), 18, border, "B")}</TD>'
     rows[0] += "</TR>"
-    rows.append(f"<TR><TD>{font(each + ', '.join(inside), 9, SOFT)}</TD></TR>")
+    rows.append(f"<TR><TD>{font(inside_words(step), 9, SOFT)}</TD></TR>")
+    words = flag_words(step.flags)
+    rows += [f"<TR><TD>{font(line, 9, FLAGGED[1], 'B')}</TD></TR>" for line in words]
+    border = FLAGGED[1] if words else border
     rims = ", peripheries=2" if group.count > 1 else ""
     return (
         f'shape=box, style="rounded,filled", fillcolor="{fill}", color="{border}"{rims}, '
         f"label=<{table(rows)}>, tooltip={quote(f'{group.title}: {group.kind}')}"
     )
+
+
+def inside_words(step: Step) -> str:
+    """ "each 3,168 parameters, 12 ops": what is inside a folded module."""
+    assert step.module is not None
+    inside = [f"{step.ops} op" + ("s" if step.ops != 1 else "")]
+    tensors, numbers = step.parameters
+    if tensors:
+        inside.insert(0, f"{numbers:,} parameter" + ("s" if numbers != 1 else ""))
+    return ("each " if step.module.count > 1 else "") + ", ".join(inside)
 
 
 def name_of(group: Group) -> str:
@@ -323,7 +351,7 @@ def frame_attributes(group: Group) -> str:
     words = [font(name, 12, None, "B"), font(kind, 11, SOFT)]
     words += [font(number, 15, COLOURS["module"][1], "B"), font(note, 9, SOFT, "I")]
     style = "rounded,filled,dashed" if group.kind == "reference" else "rounded,filled"
-    tip = f"{group.kind}, {LOST}" if group.note else group.kind
+    tip = f"{group.kind}, {LOST}" if group.note == SHAPES_ALONE else group.kind
     return (
         f'graph [style="{style}", fillcolor="{fill}", color="{border}", margin=12, '
         f"labelloc=t, labeljust=l, label=<{'  '.join(filter(None, words))}>, "
@@ -349,6 +377,10 @@ def value_attributes(value: Value) -> str:
         notes += [value.grad_note] if value.grad_note else []
     if value.changed:
         notes.insert(0, "changed since")
+    for word, text in stat_rows(value):
+        colour = SOFT if text == UNKNOWN else GRADIENT if word == "grad" else INK
+        cell = f'<TD ALIGN="LEFT">{font(word, 9, SOFT)}</TD>'
+        numbers.append(f'<TR>{cell}<TD ALIGN="LEFT">{font(text, 10, colour)}</TD></TR>')
     wide = max((row.count("<TD") for row in numbers), default=1)
     name = font(brief(value.name), 12, None, "B") or font(value.hint, 12, None, "I")
     rows = [
@@ -358,9 +390,13 @@ def value_attributes(value: Value) -> str:
     ]
     rows += numbers
     rows += [f'<TR><TD COLSPAN="{wide}">{font(note, 9, GRADIENT, "I")}</TD></TR>' for note in notes]
+    flags = [font(words, 9, FLAGGED[1], "B") for words in value.flags.values()]
+    rows += [f'<TR><TD COLSPAN="{wide}">{words}</TD></TR>' for words in flags]
+    fill, border = FLAGGED if flags else (fill, border)
+    thick = ", penwidth=2.4" if flags else ""
     tip = f"{value.name or value.hint or value.role}: {count(value):,} numbers, {shape_text(value)}"
     return (
-        f'shape=box, style=filled, fillcolor="{fill}", color="{border}", '
+        f'shape=box, style=filled, fillcolor="{fill}", color="{border}"{thick}, '
         f"label=<{table(rows)}>, tooltip={quote(tip)}"
     )
 

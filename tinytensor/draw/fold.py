@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
-from .picture import CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
+from .zooms.statistics import pooled
+from .picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 
 READABLE = 25  # boxes and circles that still make a picture to read; used when no depth is given
 
 
-def fold(picture: Picture, depth: int | None, merge: bool = True) -> Picture:
-    """The picture with equal neighbours merged and modules below ``depth`` folded to boxes.
+def fold(picture: Picture, depth: int | None) -> Picture:
+    """The picture with modules below ``depth`` folded to boxes.
 
     Args:
         depth: 0 folds the outermost modules, 1 those inside them, and so on; None chooses the
             deepest that gives at most ``READABLE`` boxes, but never less than 1.
-        merge: False draws every one of several equal modules.
     """
-    if merge:
-        picture = merge_repeats(picture)
     if depth is not None:
         return collapse(picture, depth)
     deepest = max((group.level for group in picture.groups()), default=-1) + 1
@@ -34,7 +32,7 @@ def home(value: Value, readers: Iterable[Step]) -> Group | None:
     """The group a value stands in: with its maker, or where all its readers are."""
     if value.step is not None:
         return value.step.group
-    if value.role == INPUT and not value.inner:
+    if value.role in (INPUT, COMPUTED) and not value.inner:
         return None
     chains = [step.group.chain() if step.group is not None else [] for step in readers]
     common = None
@@ -101,7 +99,7 @@ def rewire(picture: Picture, steps: list[Step], replaced: dict[int, Step]) -> Pi
                     new.read(outside(value), "" if new.module else label)
                 continue
             own = {id(replaced.get(id(s), s)) for s in readers[id(value)]} == {id(old)}
-            stays_out = value.role == INPUT and not value.inner
+            stays_out = value.role in (INPUT, COMPUTED) and not value.inner
             if new.module is None or stays_out or not own:
                 if new.module is None or value.role != CONSTANT:
                     new.read(outside(value), "" if new.module else label)
@@ -110,10 +108,19 @@ def rewire(picture: Picture, steps: list[Step], replaced: dict[int, Step]) -> Pi
                 times = copies(home(value, readers[id(value)]), new.module)
                 tensors, size = new.parameters
                 new.parameters = tensors + times, size + times * count(value)
+                add_flags(new.flags, value.flags)
         for value in step.outputs:
             if new.module is None or crosses(value):
                 new.produce(outside(value))
+            else:
+                add_flags(new.flags, value.flags)
     return Picture([fresh[id(step)] for step in steps], [outside(v) for v in picture.outputs])
+
+
+def add_flags(total: dict[str, int], flags: dict[str, str]) -> None:
+    """Count what is strange."""
+    for kind in flags:
+        total[kind] = total.get(kind, 0) + 1
 
 
 def copies(group: Group | None, inside: Group) -> int:
@@ -302,12 +309,37 @@ def repeats(
     return [found for found in runs if len(found[0]) > 1]
 
 
+def pool(run: list[_Body], drawn: set[int]) -> None:
+    """Give the tensors of the first group the statistics of all, and say what is strange in some.
+
+    ``drawn``: those of the last group that stand in the picture, with their own statistics.
+    """
+    first = run[0]
+    places = [
+        [[value for step in body.steps for value in step.outputs] for body in run],
+        [body.own for body in run],
+    ]
+    for lists in places:
+        for values in zip(*lists, strict=True):
+            kept = values[-1] if id(values[-1]) in drawn else values[0]
+            flags: dict[str, str] = {}
+            for kind in dict.fromkeys(kind for value in values for kind in value.flags):
+                having = [value.flags[kind] for value in values if kind in value.flags]
+                flags[kind] = f"in {len(having)} of {len(run)}: {having[0]}"
+            if kept is values[0]:
+                kept.looked = pooled([value.looked for value in values])
+                kept.grad_looked = pooled([value.grad_looked for value in values])
+            kept.flags = flags
+    assert first.group.count == len(run)
+
+
 def merged(picture: Picture, run: list[_Body], together: bool) -> Picture:
     """Keep the first group of a run; of the last only its results, which the first now makes."""
     first, last = run[0], run[-1]
     gone = {id(step) for body in run[1:] for step in body.steps}
     first.group.count, first.group.last = len(run), last.group.title
     first.group.together = together
+    pool(run, set() if together else {id(value) for value in last.leaving})
     hidden = [value for step in first.steps for value in step.outputs]
     if together:
         lost = {id(value) for body in run[1:] for value in body.leaving}
@@ -319,10 +351,14 @@ def merged(picture: Picture, run: list[_Body], together: bool) -> Picture:
             maker.outputs[k], value.step = value, maker
             for step in first.steps:
                 step.inputs = [value if v is old else v for v in step.inputs]
+                step.reads = [value if v is old else v for v in step.reads]
             hidden.remove(old)
-    for value in (*hidden, *first.own, *first.unlike(run)):  # their numbers are the first's alone
-        value.data = value.grad = None
-        value.changed, value.grad_note = False, ""
+    for value in (*hidden, *first.own):  # their numbers are the first's alone
+        value.forget()
+    for value in first.unlike(run):
+        value.forget()
+        value.looked = value.grad_looked = None
+        value.flags = {}
     steps = [step for step in picture.steps if id(step) not in gone]
     for step in steps:
         kept = [(v, w) for v, w in zip(step.inputs, step.labels, strict=True) if id(v) not in lost]

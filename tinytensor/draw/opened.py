@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -79,7 +80,7 @@ def warn_unopened(names: Collection[str] | bool, picture: Picture) -> None:
         advice = f"; it has {', '.join(could)}" if could else ""
         advice += "; more modules are opened by a larger depth" if inside else ""
         warnings.warn(
-            f"open: this picture has no {' or '.join(missing)} to be opened{advice}", stacklevel=4
+            f"open: this picture has no {' or '.join(missing)} to be opened{advice}", stacklevel=5
         )
 
 
@@ -134,6 +135,9 @@ def operand(node: Node, i: int) -> tuple[Any, bool]:
     array = None if node.op.variadic else saved(node, node.op.inputs[i])
     if array is None and isinstance(const, Seen):
         array = const.array
+    elif array is None and isinstance(const, ReferenceType):
+        tensor = const()
+        array = None if tensor is None or rewritten(tensor, node) else tensor.data
     elif array is None and isinstance(parent, Node):
         array = saved(parent, "out")
         if array is None and parent.value is not None and not written(parent.version, parent):
@@ -161,7 +165,15 @@ def written(version: Any, node: Node) -> bool:
 
 def rewritten(leaf: Any, node: Node) -> bool:
     """Was this leaf written to, or given another array, after the node was made?"""
-    return written(leaf.version, node) or getattr(leaf, "replaced", -1) > node.seq
+    return written(leaf.version, node) or replaced(leaf) > node.seq
+
+
+def replaced(leaf: Any) -> int:
+    """When a leaf was given another array, as a running number of nodes; -1 for never."""
+    try:  # a tensor's own __getattr__ would look for what else may have been meant
+        return int(object.__getattribute__(leaf, "replaced"))
+    except AttributeError:
+        return -1
 
 
 def stand_in(node: Node, i: int, value: Any) -> Any:

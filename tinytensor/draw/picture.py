@@ -10,10 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .zooms.statistics import Looked, Stats
 
 PARAMETER, BUFFER, INPUT = "parameter", "buffer", "input"
 CONSTANT, COMPUTED = "constant", "computed"
+
+SHAPES_ALONE = "shapes alone"  # in the title of an opened op whose operands the graph has not kept
 
 
 @dataclass(eq=False)
@@ -69,6 +74,11 @@ class Value:
         index: which output of its step this is; None for steps with one output.
         inner: True for what stands where it is read; other inputs stand outside the model.
         hint: what the op that reads it calls it ("ids"), for values without a name.
+        looked, grad_looked: statistics of its numbers and of its gradient, where these were asked
+            for and are known.
+        flags: what is strange about them: kind -> in words.
+        boxed: gets a box in any case, to show statistics, or that they are not known.
+        graded: say so too where its gradient is not known: there was a backward.
     """
 
     role: str
@@ -86,11 +96,32 @@ class Value:
     index: int | None = None
     inner: bool = False
     hint: str = ""
+    looked: Looked | None = None
+    grad_looked: Looked | None = None
+    flags: dict[str, str] = field(default_factory=dict)
+    boxed: bool = False
+    graded: bool = False
 
     @property
     def shown(self) -> bool:
         """Does it get a box, or is it written on the arrow that carries it?"""
-        return self.role != COMPUTED or self.output or bool(self.name) or self.data is not None
+        plain = self.role == COMPUTED and not self.output and not self.name
+        return not plain or self.data is not None or self.boxed or bool(self.flags)
+
+    @property
+    def stats(self) -> Stats | None:
+        """Statistics of its numbers, where these were asked for and are known."""
+        return None if self.looked is None else self.looked.stats
+
+    @property
+    def grad_stats(self) -> Stats | None:
+        """Statistics of its gradient, likewise."""
+        return None if self.grad_looked is None else self.grad_looked.stats
+
+    def forget(self) -> None:
+        """Its numbers are not those of all that it stands for; statistics are of all."""
+        self.data = self.grad = None
+        self.changed, self.grad_note = False, ""
 
 
 @dataclass(eq=False)
@@ -108,6 +139,9 @@ class Step:
         parameters: for a folded module, how many parameter tensors and numbers are inside.
         ops: for a folded module, how many ops are inside.
         tip: more to say on hover.
+        flags: for a folded module, the flags of the tensors inside: kind -> how many.
+        op: what was applied, and where: the place in the user's code, as graph nodes have it.
+        reads: a value per operand of the op, None for one left out.
     """
 
     title: str
@@ -122,6 +156,10 @@ class Step:
     parameters: tuple[int, int] = (0, 0)
     ops: int = 1
     tip: str = ""
+    flags: dict[str, int] = field(default_factory=dict)
+    op: Any = None
+    where: Any = None
+    reads: list[Value | None] = field(default_factory=list)
 
     def read(self, value: Value, label: str = "") -> None:
         """Add an input."""
@@ -137,10 +175,11 @@ class Step:
 
 @dataclass(eq=False)
 class Picture:
-    """All steps in the order they ran, and the values asked for."""
+    """All steps in the order they ran, the values asked for, and what is to be said below."""
 
     steps: list[Step]
     outputs: list[Value]
+    notes: list[str] = field(default_factory=list)
 
     def values(self) -> list[Value]:
         """Every value once: leaves where they are first read, results where they are made."""

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 FORMATS = ("svg", "png", "pdf")
+TEXTS = (".gv", ".dot")
 
 ADVICE = (
     "install one of them: the `dot` program (Debian, Ubuntu: apt install graphviz; macOS: brew "
@@ -29,6 +30,28 @@ class NoRenderer(RuntimeError):
     """There is no Graphviz to make a picture with; the message says how to get one."""
 
 
+#: what helps where a picture has too much in it
+CURES = (
+    "fold modules with depth=1 or zoom='modules', draw one of them with module='path', save a page "
+    "in which they open with .save('graph.html'), draw a shorter input, or be patient with "
+    "limit=None; .source and .save('graph.gv') work in any case"
+)
+
+#: lines of DOT text that pygraphviz, which can't be stopped, may be given in this process
+SMALL_SOURCE = 150
+
+
+class TooSlow(ValueError):
+    """Graphviz took longer than it may; the message says what to draw instead."""
+
+    def __init__(self, source: str, seconds: float) -> None:
+        arrows = source.count(" -> ")
+        super().__init__(
+            f"Graphviz took more than {seconds:g} s to place {arrows:,} arrows, and was stopped: "
+            + CURES
+        )
+
+
 def renderer() -> str | None:
     """ "dot", "pygraphviz" or None: what :func:`render` will use."""
     import shutil  # brings bz2 and lzma along, and import tinytensor is to be fast
@@ -47,17 +70,19 @@ def _has(library: str) -> bool:
     return True
 
 
-def render(source: str, kind: str) -> bytes:
+def render(source: str, kind: str, seconds: float | None = None) -> bytes:
     """A picture of DOT text.
 
     Args:
-        kind: "svg", "png" or "pdf".
+        kind: "svg", "png", "pdf", or "json0": where everything stands.
+        seconds: how long it may take.
 
     Raises:
+        TooSlow: it took longer.
         NoRenderer: there is neither the `dot` program nor pygraphviz.
         RuntimeError: Graphviz did not accept the text; its message is passed on.
     """
-    if kind not in FORMATS:
+    if kind not in (*FORMATS, "json0"):
         raise ValueError(f"kind: expected one of {', '.join(FORMATS)}, got {kind!r}")
     how = renderer()
     if how is None:
@@ -65,31 +90,69 @@ def render(source: str, kind: str) -> bytes:
     if kind == "png":  # Graphviz' own 96 dots per inch are blurred on today's screens
         source = source.replace("graph [", "graph [dpi=144, ", 1)
     try:
-        return _with_dot(source, kind) if how == "dot" else _with_pygraphviz(source, kind)
+        with_it = _with_dot if how == "dot" else _with_pygraphviz
+        return with_it(source, kind, seconds)
+    except TooSlow:
+        raise
     except (OSError, ValueError, RuntimeError) as error:
         raise RuntimeError(f"Graphviz ({how}) could not draw this picture: {error}") from error
 
 
-def _with_dot(source: str, kind: str) -> bytes:
-    import graphviz
+def _with_dot(source: str, kind: str, seconds: float | None) -> bytes:
+    import shutil
 
-    try:
-        return bytes(graphviz.Source(source).pipe(format=kind, quiet=True))
-    except graphviz.CalledProcessError as error:
-        raise RuntimeError(str(error)) from error
+    return _piped([shutil.which("dot") or "dot", f"-T{kind}"], source, seconds)
 
 
-def _with_pygraphviz(source: str, kind: str) -> bytes:
+#: a process of its own, for it cannot be stopped otherwise
+_CHILD = """
+import sys, pygraphviz
+graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode("utf-8"))
+sys.stdout.buffer.write(graph.draw(format=sys.argv[1], prog="dot"))
+"""
+
+
+def _with_pygraphviz(source: str, kind: str, seconds: float | None) -> bytes:
     import pygraphviz
 
+    if seconds is not None and source.count("\n") > SMALL_SOURCE and sys.executable:
+        try:
+            return _piped([sys.executable, "-c", _CHILD, kind], source, seconds)
+        except TooSlow:
+            raise
+        except (OSError, RuntimeError):  # no processes here, as in a browser
+            pass
     return bytes(pygraphviz.AGraph(string=source).draw(format=kind, prog="dot"))
 
 
-def save(source: str, path: str | Path) -> Path:
+def _piped(command: list[str], source: str, seconds: float | None) -> bytes:
+    """What a program writes that is given the text. It is killed when its time is over."""
+    import subprocess
+
+    flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # of Windows
+    try:
+        done = subprocess.run(
+            command,
+            input=source.encode("utf-8"),
+            capture_output=True,
+            timeout=seconds,
+            creationflags=flags,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        assert seconds is not None
+        raise TooSlow(source, seconds) from None
+    if done.returncode:
+        raise RuntimeError(done.stderr.decode("utf-8", "replace").strip())
+    return done.stdout
+
+
+def save(source: str, path: str | Path, seconds: float | None = None) -> Path:
     """Write a picture, or the DOT text itself for ".gv" and ".dot"; returns the path.
 
     Raises:
         ValueError: the file name ends in none of .svg, .png, .pdf, .gv, .dot.
+        TooSlow: Graphviz took longer than ``seconds``.
         NoRenderer: the picture could not be made; the text lies beside it as .gv.
     """
     path = Path(path)
@@ -98,10 +161,10 @@ def save(source: str, path: str | Path) -> Path:
         path.write_text(source, encoding="utf-8")
         return path
     if kind not in FORMATS:
-        known = ", ".join(f".{k}" for k in (*FORMATS, "gv"))
+        known = ", ".join(f".{k}" for k in (*FORMATS, "gv", "mmd", "d2", "html"))
         raise ValueError(f"path: expected a file name that ends in {known}, got {str(path)!r}")
     try:
-        picture = render(source, kind)
+        picture = render(source, kind, seconds)
     except NoRenderer:
         text = path.with_suffix(".gv")
         text.write_text(source, encoding="utf-8")

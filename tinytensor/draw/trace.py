@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -12,20 +13,36 @@ from ..arrays.device import device_of
 from ..graph.node import Seen
 from .gradients import BOTH, doubt, walks_behind
 from .opened import Inside, rewritten, saved, written
-from .picture import BUFFER, COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
-from .walk import is_node, model_paths, reachable
+from .picture import (
+    BUFFER,
+    COMPUTED,
+    CONSTANT,
+    INPUT,
+    PARAMETER,
+    SHAPES_ALONE,
+    Group,
+    Picture,
+    Step,
+    Value,
+)
+from .walk import is_node, model_paths, numbers, reachable, several
 from .words import called, settings, tip, words_for
+from .zooms.statistics import Numbers, look
 
 SMALL = 16  # tensors of up to this many elements show their numbers, as the engine keeps them
 
 # looks into one fused op: (node, gradients of its results) -> what its reference computes
 Opener = Callable[[Any, Any], Inside]
 
-SHAPES_ALONE = "shapes alone"  # in the title of an opened op whose operands the graph has not kept
+# nodes -> where statistics of them are looked up
+Measure = Callable[[list[Any]], Numbers]
 
 
 def trace(
-    outputs: Sequence[Any], open: Collection[str] | bool = (), opener: Opener | None = None
+    outputs: Sequence[Any],
+    open: Collection[str] | bool = (),
+    opener: Opener | None = None,
+    measure: Measure | None = None,
 ) -> Picture:
     """Walk from tensors to everything they were computed from.
 
@@ -33,8 +50,9 @@ def trace(
         outputs: tensors; one that has no graph gives a picture of itself alone.
         open: names of fused ops to show as their reference, or True for all.
         opener: runs the reference of one node; see :func:`tinytensor.draw.opened.look_inside`.
+        measure: where the statistics come from, if they are asked for; called with all nodes.
     """
-    return _Tracer(outputs, open, opener).picture
+    return Tracer(outputs, open, opener, measure=measure).picture
 
 
 @dataclass(frozen=True)
@@ -47,12 +65,27 @@ class _Opened:
     real: bool
 
 
-class _Tracer:
-    """One walk; holds what has been seen."""
+class Tracer:
+    """One walk; holds what has been seen.
+
+    Attributes:
+        picture: what was found.
+        nodes: by id of a step, the graph node that it stands for.
+        reads: by id of a step, its operands, None for one that was left out.
+        tensors: by id of a leaf's value, the tensor.
+    """
 
     def __init__(
-        self, outputs: Sequence[Any], open: Collection[str] | bool, opener: Opener | None
+        self,
+        outputs: Sequence[Any],
+        open: Collection[str] | bool = (),
+        opener: Opener | None = None,
+        known: Sequence[tuple[Any, Value]] = (),
+        names: dict[int, tuple[Any, str]] | None = None,
+        measure: Measure | None = None,
     ) -> None:
+        """``known``: leaves that have a value already. ``names``: of constants, with their array,
+        by its id. ``measure``: as in :func:`trace`."""
         self.open, self.opener = open, opener
         self.steps: list[Step] = []
         self.made: dict[int, Value] = {}  # by id of node
@@ -61,14 +94,18 @@ class _Tracer:
         self.walks: dict[int, frozenset[int]] = {}  # by id of node or leaf, see walks_behind
         self.past: dict[tuple[int, str], Value] = {}  # constants that have changed or gone
         self.several: dict[int, Step | list[Value]] = {}  # by id of a node with several outputs
-        self.names: dict[int, tuple[Any, str]] = {}  # of constants of opened ops, by id of array
+        self.names: dict[int, tuple[Any, str]] = dict(names or {})  # of opened ops' constants
         self.read_again: set[int] = set()  # values that an opened op's own ops read
         self.given: dict[int, Value] = {}  # what opened ops read from outside, by id of array
         self.kept: list[Any] = []  # tensors of opened ops: their ids must stay taken
         self.group_of: dict[int, Group] = {}  # by id of scope
+        self.nodes: dict[int, Any] = {}
+        self.reads: dict[int, list[Value | None]] = {}
+        self.know(known)
         nodes = reachable(tensor.node for tensor in outputs)
         self.paths = model_paths(nodes)
         self.walks = walks_behind(nodes)
+        self.numbers = measure(nodes) if measure is not None else None
         self.walk(nodes, None)
         self.doubt_gradients()
         self.picture = Picture(self.steps, [self.output(tensor) for tensor in outputs])
@@ -79,6 +116,12 @@ class _Tracer:
         if tensor.node is not None:
             value.name = value.name or tensor.name or ""
         return value
+
+    def know(self, pairs: Sequence[tuple[Any, Value]]) -> None:
+        """These leaves have values already."""
+        for tensor, value in pairs:
+            self.leaves[id(tensor), False] = value
+            self.given[id(tensor.data)] = value
 
     # ---- nodes -----------------------------------------------------------------------------------
 
@@ -105,11 +148,15 @@ class _Tracer:
                 params=node.params,
                 fused=getattr(node.op, "reference", None) is not None,
                 tip=tip(node.op),
+                op=node.op,
+                where=node.where,
+                reads=read,
             )
             for value, word in zip(read, words_for(node, read, step.fused), strict=True):
                 if value is not None:
                     step.read(value, word)
             self.steps.append(step)
+            self.nodes[id(step)], self.reads[id(step)] = node, read
             if several(node.shape):
                 self.several[id(node)] = step
             else:
@@ -162,17 +209,23 @@ class _Tracer:
             return self.leaves[id(tensor), changed]
         path, role = self.paths.get(id(tensor), ("", INPUT))
         own, small = tensor.name or "", tensor.size <= SMALL
+        grad = None if tensor.grad is None else tensor.grad.data
+        if self.numbers is not None:
+            grad = self.numbers.grad_of_leaf(tensor)
         value = Value(
             PARAMETER if type(tensor).__name__ == "Parameter" else role,
             tuple(tensor.shape),
             str(tensor.dtype),
             f"{path} ({own})" if path and own and own != path else path or own,
             numbers(tensor.data) if small else None,
-            numbers(tensor.grad.data) if small and tensor.grad is not None else None,
+            numbers(grad) if small else None,
             changed=changed,
             needs_grad=bool(tensor.requires_grad),
             inner=role == BUFFER,
         )
+        if self.numbers is not None:
+            value.looked = None if changed else look(tensor.data)
+            value.grad_looked = look(grad)
         self.leaves[id(tensor), changed] = value
         self.tensors[id(value)] = tensor
         return value
@@ -184,32 +237,45 @@ class _Tracer:
         """
         for (key, _), value in self.leaves.items():
             tensor = self.tensors.get(id(value))
-            if value.grad is None or tensor is None:
+            if tensor is None or tensor.grad is None or self.made_grads():
+                continue
+            if value.grad is None and value.grad_looked is None:
                 continue
             walks = self.walks.get(key)
             if walks is not None:  # not a leaf drawn alone, or of an opened op
                 note = doubt(tensor.grad.version, walks)
                 value.grad_note = note or ""
                 if note is None:
-                    value.grad = None
+                    value.grad = value.grad_looked = None
         for (key, changed), value in self.leaves.items():
             now = self.leaves.get((key, False))
-            if changed and now is not None and now.grad is not None:
-                value.grad, value.grad_note = None, ""
+            if changed and now is not None and (now.grad is not None or now.grad_looked):
+                value.grad, value.grad_note, value.grad_looked = None, "", None
                 now.grad_note = "\n".join(filter(None, (now.grad_note, BOTH)))
+
+    def made_grads(self) -> bool:
+        """Are the gradients of leaves those of a backward of our own?"""
+        return self.numbers is not None and self.numbers.own_grads
 
     def constant(self, node: Any, i: int) -> Value | None:
         """An operand without a gradient: its numbers if it is small, else its shape alone."""
         kept = (node.consts or {}).get(i)
-        if kept is None and node.in_meta[i] is None:
-            return None
         if kept is None:
+            return None
+        if isinstance(kept, ReferenceType):
             array = None if node.op.variadic else saved(node, node.op.inputs[i])
             if id(array) in self.given:
                 return self.given[id(array)]
-            shape, dtype = node.in_meta[i]
             _, name = self.names.get(id(array), (None, ""))
-            value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
+            tensor = kept()
+            if tensor is not None and not rewritten(tensor, node):
+                value = self.leaf(tensor)
+                value.name = value.name or name
+            else:
+                shape, dtype = node.in_meta[i]
+                value = Value(INPUT, tuple(shape), str(dtype), name, needs_grad=False)
+                if self.numbers is not None:
+                    value.looked = look(array)
         elif isinstance(kept, Seen):
             value = self.seen(kept)
         else:
@@ -229,7 +295,10 @@ class _Tracer:
         key = (id(kept.tensor), repr(then))  # a tensor has one weak reference
         if key not in self.past:
             shape, dtype = tuple(kept.array.shape), str(kept.array.dtype)
-            self.past[key] = Value(INPUT, shape, dtype, kept.name or "", then, needs_grad=False)
+            value = Value(INPUT, shape, dtype, kept.name or "", then, needs_grad=False)
+            if self.numbers is not None:
+                value.looked = look(kept.array)
+            self.past[key] = value
         return self.past[key]
 
     # ---- results ---------------------------------------------------------------------------------
@@ -241,13 +310,19 @@ class _Tracer:
             value.data, value.grad = numbers(node.value), numbers(self.gradient(node, inside))
             value.changed = written(node.version, node)
             value.then = value.changed and getattr(node, "apart", False)
+        if self.numbers is not None and (inside is None or inside.real):
+            value.looked = self.numbers.of_node(node)
+            if inside is not None or self.of_picture(node):
+                value.grad_looked = self.numbers.grad_of_node(node)
         return value
+
+    def of_picture(self, node: Any) -> bool:
+        """Did the last backward that came by a node come from what is drawn?"""
+        return bool(self.walks[id(node)] == {getattr(node, "walk", None)})
 
     def gradient(self, node: Any, inside: _Opened | None) -> Any:
         """The gradient a node keeps, if it is that of what is drawn; an opened op's own always."""
-        if inside is None and self.walks[id(node)] != {getattr(node, "walk", None)}:
-            return None
-        return node.grad
+        return node.grad if inside is not None or self.of_picture(node) else None
 
     def gradients(
         self, node: Any, picks: dict[int, Any], inside: _Opened | None
@@ -303,10 +378,8 @@ class _Tracer:
         found = self.opener(node, grads)
         if any(tensor.node is None for tensor in found.results):
             return False
-        for tensor, value in zip(found.operands, read, strict=True):
-            if tensor is not None and value is not None:
-                self.leaves[id(tensor), False] = value
-                self.given[id(tensor.data)] = value
+        both = zip(found.operands, read, strict=True)
+        self.know([(tensor, value) for tensor, value in both if tensor is not None and value])
         self.kept.append(found)
         self.names.update(found.names)
         level = -1 if group is None else group.level
@@ -333,18 +406,9 @@ class _Tracer:
         """
         inner.name, inner.data, inner.dtype = outer.name, outer.data, outer.dtype
         inner.changed, inner.then = outer.changed, outer.then
+        inner.looked = outer.looked
+        if inner.grad_looked is None and id(inner) not in self.read_again:
+            inner.grad_looked = outer.grad_looked
         if inner.grad is None and id(inner) not in self.read_again:
             inner.grad = outer.grad
         return inner
-
-
-def several(shape: Any) -> bool:
-    """Is this the shape of a node with several outputs: a tuple of tuples?"""
-    return len(shape) > 0 and isinstance(shape[0], (tuple, list))
-
-
-def numbers(array: Any) -> object:
-    """An array of any device as nested lists; None stays None."""
-    if array is None or isinstance(array, np.generic):
-        return None if array is None else array.item()
-    return device_of(array).to_host(array).tolist()

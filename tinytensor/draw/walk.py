@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
+from ..arrays.device import device_of
+from ..graph.node import Node
 from .picture import BUFFER, PARAMETER
 
 
@@ -22,7 +26,7 @@ def reachable(ends: Iterable[Any]) -> list[Any]:
 
 def is_node(thing: Any) -> bool:
     """A graph node, as opposed to a leaf tensor or None."""
-    return hasattr(thing, "parents")
+    return isinstance(thing, Node)
 
 
 def model_paths(nodes: Iterable[Any]) -> dict[int, tuple[str, str]]:
@@ -50,3 +54,15 @@ def model_paths(nodes: Iterable[Any]) -> dict[int, tuple[str, str]]:
         for path, buffer in module.named_buffers():
             paths[id(buffer)] = (prefix if len(owners) > 1 else "") + path, BUFFER
     return paths
+
+
+def several(shape: Any) -> bool:
+    """Is this the shape of a node with several outputs: a tuple of tuples?"""
+    return len(shape) > 0 and isinstance(shape[0], (tuple, list))
+
+
+def numbers(array: Any) -> object:
+    """An array of any device as nested lists; None stays None."""
+    if array is None or isinstance(array, np.generic):
+        return None if array is None else array.item()
+    return device_of(array).to_host(array).tolist()

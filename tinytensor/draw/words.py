@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .picture import COMPUTED, Value
+from .picture import COMPUTED, CONSTANT, Value
+
+if TYPE_CHECKING:
+    from .zooms.statistics import Looked
 
 # ops of several operands whose order does not matter
 ANY_ORDER = {"add", "mul", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "isclose"}
@@ -65,6 +68,49 @@ def words_for(node: Any, read: list[Value | None], fused: bool) -> list[str]:
         return [called(node, i, 1) if m and sum(made) > 1 else "" for i, m in enumerate(made)]
     alike = [value is not None and not called(node, i) for i, value in enumerate(read)]
     return [place(i) if a and sum(alike) > 1 else "" for i, a in enumerate(alike)]
+
+
+#: kind of a flag -> what is said of a folded module of whose tensors some have it
+FLAG_WORDS = {
+    "dead": "dead units",
+    "vanishing": "vanishing gradient",
+    "exploding": "exploding gradient",
+    "not finite": "not finite",
+}
+
+
+def flag_words(flags: dict[str, int]) -> list[str]:
+    """ "2 tensors: vanishing gradient", a line for each kind."""
+    return [
+        f"{n} tensor{'s' if n != 1 else ''}: {FLAG_WORDS[kind]}" for kind, n in flags.items() if n
+    ]
+
+
+UNKNOWN = "not known"
+
+
+def stat_rows(value: Value) -> list[tuple[str, str]]:
+    """(data or grad, mean ± standard deviation and range) of a tensor too large for its numbers;
+    only where statistics are asked for, and there also that they are not known."""
+    if not value.boxed or value.role == CONSTANT:
+        return []
+    rows = []
+    if value.data is None:
+        rows.append(("data", UNKNOWN if value.looked is None else spread(value.looked)))
+    if value.grad is None and value.needs_grad and value.graded:
+        rows.append(("grad", UNKNOWN if value.grad_looked is None else spread(value.grad_looked)))
+    return rows
+
+
+def spread(looked: Looked) -> str:
+    """ "0.12 ± 1.3, −3 … 2.5"."""
+    stats = looked.stats
+    if stats is None:
+        return "no numbers"
+    if stats.bad == stats.size:
+        return "no finite number"
+    mean, std, low, high = (f"{x:.3g}" for x in (stats.mean, stats.std, stats.low, stats.high))
+    return f"{mean} ± {std}, {low} … {high}"
 
 
 def place(i: int) -> str:

@@ -11,7 +11,7 @@ from ..arrays.device import BY_TYPE, device_of
 from ..arrays.dtypes import F16
 from ..arrays.rows import Rows
 from ..context.blocks import innermost
-from ..context.source_line import place, user_line
+from ..context.source_line import place
 from ..context.thread_state import ThreadState
 from .grad_mode import Mode
 from .kept import described
@@ -27,9 +27,8 @@ def detect_anomaly(func: Any = None) -> Any:
     """Context manager and decorator: backward raises where a gradient becomes NaN or infinite, and
     where an array kept for it was written to behind the engine's back (``w.data[...] = 5``).
 
-    The forward pass has to run inside too: for the message to name the line of your code that
-    applied the op, and for changes to be seen. Every gradient and every array that is kept is
-    looked at, which costs a few passes over each::
+    The forward pass has to run inside too, for changes to be seen. Every gradient and every array
+    that is kept is looked at, which costs a few passes over each::
 
         with tt.detect_anomaly():
             loss = model(x)
@@ -48,8 +47,7 @@ def is_watching(state: ThreadState) -> bool:
 
 
 def note_application(node: Any) -> None:
-    """Write down, on a node just recorded, the user's line and what its kept arrays hold."""
-    node.where = user_line()
+    """Write down, on a node just recorded, what its kept arrays hold."""
     node.sums = tuple(_checksum(array) for array in node.saved)
 
 
@@ -120,12 +118,10 @@ def check_finite(node: Any, g: Any, results: list[tuple[Any, Any, bool]]) -> Non
         ]
         incoming = sum(_count_bad(part) for part in (g if type(g) in (list, tuple) else [g]))
         came = "was finite" if not incoming else f"was not finite in {incoming} elements already"
-        where = getattr(node, "where", None)
-        line = place(where) or " (its line is known if the forward pass runs in detect_anomaly too)"
         raise RuntimeError(
-            f"detect_anomaly: backward through {node.op.name!r}, applied{line}: the gradient of "
-            f"its operand {names[0]!r} is NaN or infinite in {bad} of {r.size} elements; the "
-            f"gradient that came in from above {came}"
+            f"detect_anomaly: backward through {node.op.name!r}, applied{place(node.where)}: the "
+            f"gradient of its operand {names[0]!r} is NaN or infinite in {bad} of {r.size} elements; "
+            f"the gradient that came in from above {came}"
         )
 
 

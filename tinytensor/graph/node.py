@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..context.source_line import Point
     from ..tensor.tensor import Tensor
     from .version import Version
 
@@ -32,8 +33,8 @@ class Node:
         op: the registered op; ``op.name`` names it.
         params: its settings, such as ``{"axis": 1}``.
         parents: per operand the node that made it, the leaf tensor itself, or None (a constant).
-        consts: numbers among the operands, and small constant tensors as :class:`Seen`, by
-            position, or None.
+        consts: the operands without a gradient by position, or None: numbers, small tensors as
+            :class:`Seen`, and weak references to larger ones.
         in_meta: per operand (shape, dtype), or None for a number.
         needs: per operand, whether a gradient is wanted.
         saved: what is kept for backward, by ``op.keys``; None once freed.
@@ -46,7 +47,7 @@ class Node:
         walk: the number of the last walk back that came by; not set before the first.
         scope: the module call that made it. seq: creation order. name: given by the user.
         hooks: functions to call with the gradient of the output, by handle, or None.
-        where: (file, line) of the user's code that made it, under ``detect_anomaly`` only.
+        where: the instruction of the user's code that made it; see ``context/source_line.py``.
         sums: a checksum per kept array, as ``saved``, under ``detect_anomaly`` only.
     """
 
@@ -67,6 +68,7 @@ class Node:
     shape: Any
     dtype: Any
     scope: Any
+    where: Point | None
     seq: int
     version: Version
     apart: bool
@@ -101,6 +103,11 @@ class Seen:
         self.array = tensor.data.copy()
         self.name = tensor.name
         self.tensor = weakref.ref(tensor)
+
+
+def seen(tensor: Tensor) -> Seen | weakref.ref[Tensor]:
+    """What a node remembers of a constant tensor."""
+    return Seen(tensor) if tensor._data.size <= SMALL else weakref.ref(tensor)
 
 
 class Dropped:

@@ -35,11 +35,13 @@ from .parsing import Command
 from .profile import profile
 from .sample import sample
 from .train import train
+from .watch import watch
 
 VERBS: dict[str, Callable[..., Any]] = {
     "train": train,
     "sample": sample,
     "attention": attention,
+    "watch": watch,
     "models": models,
     "tasks": tasks,
     "compare": compare,

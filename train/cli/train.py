@@ -15,6 +15,7 @@ from ..config import ConfigError, TrainConfig, check_value
 from ..config.toml_file import load_toml
 from ..given.words import cause
 from ..run.folder import RunFolder
+from ..run.report import Reports
 from ..run.trainer import Trainer
 from ..system.signals import Stop
 from ..system.terminal import as_shown, command, note, one_line, warn
@@ -22,6 +23,7 @@ from .flags import with_settings
 from .parsing import path
 from .progress import make_report, part_read
 from .waiting import Waiting
+from .watch import watcher_of
 
 
 @with_settings
@@ -40,6 +42,26 @@ def train(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Start anew in a folder that has a checkpoint")
     ] = False,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch", help="Serve a page on this machine that shows the run as it learns"
+        ),
+    ] = False,
+    watch_every: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            min=1,
+            help="Steps between two looks of --watch (default: so that they cost little)",
+            show_default=False,
+        ),
+    ] = None,
+    port: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            min=0, max=65535, help="Of --watch (default: one that is free)", show_default=False
+        ),
+    ] = None,
     **settings: Any,
 ) -> int:
     """Train a model on a text or a task; ends with figures, a sample, checkpoint and pictures."""
@@ -49,6 +71,8 @@ def train(
         raise ConfigError("overwrite: --resume goes on with what is there; give one of them")
     if overwrite and given.get("out") is None:
         raise ConfigError("overwrite: expected --out, the folder to start anew in")
+    if not watch and (watch_every is not None or port is not None):
+        raise ConfigError(f"{'port' if watch_every is None else 'watch-every'}: it needs --watch")
     with Stop() as stop, ExitStack() as ends:
         with stop.at_once():  # reading and building take time, and have nothing to save
             if resume:
@@ -65,6 +89,10 @@ def train(
         if resume:
             say_what_differs(trainer)
         trainer.report = make_report(trainer.config.log_every)
+        if watch:
+            watcher = watcher_of(place.path, watch_every, port)
+            trainer.report = Reports(watcher, trainer.report)
+            ends.callback(watcher.end, stop)
         try:
             complete = trainer.run(stop)
         except SaveError:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...pages.page import page as page_of
 from ..system.files import write_bytes
 from .attention import Map
-
-_TEMPLATE = Path(__file__).with_name("attention_page.html")
-#: where the template wants what
-_TITLE, _DATA = "@@TITLE@@", "@@DATA@@"
 
 
 def write_page(path: str | Path, found: Sequence[Map], title: str, about: str) -> Path:
@@ -37,16 +32,9 @@ def write_page(path: str | Path, found: Sequence[Map], title: str, about: str) -
 
 
 def page(found: Sequence[Map], title: str, about: str) -> str:
-    """The text of the page. What users write goes into it as JSON, in which nothing can end the
-    script that it stands in, and from there as text only."""
-    data = {"title": title, "about": about, "maps": [_plain(one) for one in found]}
-    before, rest = _TEMPLATE.read_text(encoding="ascii").split(_TITLE)
-    between, after = rest.split(_DATA)
-    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    heading = escape(title).encode("ascii", "xmlcharrefreplace").decode()
-    return f"{before}{heading}{between}{text}{after}"
+    """The text of the page."""
+    maps = [_plain(one) for one in found]
+    return page_of("attention", title, {"title": title, "about": about, "maps": maps})
 
 
 def _plain(one: Map) -> dict[str, Any]:

@@ -22,11 +22,19 @@ def entries(path: Path) -> Iterator[tuple[int, dict[str, float]]]:
     read, none."""
     try:
         for line in lines(path, LONGEST):
-            step, entry = _entry(line)
-            if step is not None and 0 <= step < 2**63:
-                yield step, {name: v for name, v in entry.items() if type(v) in (int, float)}
+            step, values = entry_of(line)
+            if step is not None:
+                yield step, values
     except OSError:
         return
+
+
+def entry_of(line: bytes) -> tuple[int | None, dict[str, float]]:
+    """The step of a line and its numbers; None and nothing where it is no line of a log."""
+    step, entry = _entry(line)
+    if step is None or not 0 <= step < 2**63:
+        return None, {}
+    return step, {name: v for name, v in entry.items() if type(v) in (int, float)}
 
 
 def kept(path: Path, step: int, validated: int) -> Iterator[bytes]:

@@ -22,6 +22,8 @@ from ..config import ConfigError
 from ..given.paths import given_path
 from ..given.words import cause
 from ..results.log_file import LOG
+from ..results.watch_file import NAME as WATCHED
+from ..results.watch_file import cut
 from ..system.files import lines, remove_leftovers, write_bytes
 from ..system.terminal import command, one_line, warn
 from .log import Log
@@ -130,7 +132,7 @@ class RunFolder:
             except OSError as error:
                 raise self._refused(error) from None
         self._held = True
-        remove_leftovers(self.path, (NAME, LOG, PICTURE, OWNER))
+        remove_leftovers(self.path, (NAME, LOG, PICTURE, OWNER, WATCHED))
         note = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
         with contextlib.suppress(OSError):
             write_bytes(self.path / OWNER, json.dumps(note).encode())
@@ -270,6 +272,10 @@ class RunFolder:
 
         if step == 0 and (self.checkpoint.is_file() or (self.path / LOG).is_file()):
             remove_others(self.path, more)  # of the run that was here before
+        try:
+            cut(self.path, step)
+        except OSError as error:
+            trouble(f"{WATCHED} cannot be written: {cause(error)}")
         self._log = Logs(Log(self.path, step, validated, trouble), more, self.path, trouble)
 
     def log(self, step: int, **values: Any) -> None:

@@ -14,6 +14,13 @@ class Report:
     def start(self, trainer: Trainer) -> None:
         """Training begins or continues."""
 
+    def gradients(self, trainer: Trainer, norm: float) -> None:
+        """The gradients of a step are there, of the whole batch, and the update comes next.
+
+        Args:
+            norm: of all of them together before clipping; they may have been scaled already.
+        """
+
     def step(self, trainer: Trainer) -> None:
         """A step is done."""
 
@@ -25,3 +32,40 @@ class Report:
 
     def close(self) -> None:
         """Training ends, whether or not it is complete."""
+
+
+class Reports(Report):
+    """Several reports, told one after the other; closed in reverse."""
+
+    def __init__(self, *reports: Report):
+        self.reports = reports
+
+    def start(self, trainer: Trainer) -> None:
+        """See :class:`Report`."""
+        for report in self.reports:
+            report.start(trainer)
+
+    def gradients(self, trainer: Trainer, norm: float) -> None:
+        """See :class:`Report`."""
+        for report in self.reports:
+            report.gradients(trainer, norm)
+
+    def step(self, trainer: Trainer) -> None:
+        """See :class:`Report`."""
+        for report in self.reports:
+            report.step(trainer)
+
+    def validating(self, trainer: Trainer) -> None:
+        """See :class:`Report`."""
+        for report in self.reports:
+            report.validating(trainer)
+
+    def validated(self, trainer: Trainer) -> None:
+        """See :class:`Report`."""
+        for report in self.reports:
+            report.validated(trainer)
+
+    def close(self) -> None:
+        """See :class:`Report`."""
+        for report in reversed(self.reports):
+            report.close()

@@ -264,6 +264,7 @@ class Trainer(Outcome):
         mean, norm = gradients(self, parallel, limit)
         if not (math.isfinite(mean) and math.isfinite(norm)):
             raise diverged(self, f"step {self.step + 1}: loss {mean}, norm of the gradient {norm}")
+        self.report.gradients(self, norm)
         if parallel is not None:
             parallel.update(limit, norm)
         else:

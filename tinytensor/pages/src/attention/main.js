@@ -1,81 +1,3 @@
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
-  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-<link rel="icon" href="data:,">
-<title>@@TITLE@@</title>
-<style>
-:root {
-  color-scheme: light dark;
-  --page: #ffffff; --ink: #1b1f24; --soft: #5b6470; --line: #d5dae0; --field: #f4f6f8;
-  --none: #ffffff; --all: #08306b; --mark: #c2410c; --on: #08519c; --on-ink: #ffffff;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --page: #14181d; --ink: #e6e9ed; --soft: #a0a9b4; --line: #39424d; --field: #1f252c;
-    --none: #1a2027; --all: #9ecbff; --mark: #ff9d5c; --on: #9ecbff; --on-ink: #0b1a2b;
-  }
-}
-* { box-sizing: border-box; }
-body {
-  margin: 0 auto; padding: 20px 16px 40px; max-width: 1180px; background: var(--page);
-  color: var(--ink); font: 16px/1.5 system-ui, sans-serif;
-}
-h1 { font-size: 1.35rem; margin: 0; overflow-wrap: anywhere; }
-.about, .say { color: var(--soft); margin: 2px 0 12px; overflow-wrap: anywhere; }
-form { display: flex; flex-wrap: wrap; gap: 8px 24px; margin: 12px 0 16px; }
-fieldset { border: 0; padding: 0; margin: 0; min-width: 0; }
-legend { font-size: .8rem; color: var(--soft); padding: 0; }
-.choices { display: flex; flex-wrap: wrap; gap: 4px; }
-.choices label { position: relative; cursor: pointer; }
-.choices input { position: absolute; inset: 0; opacity: 0; margin: 0; cursor: pointer; }
-.choices span {
-  display: block; min-width: 40px; padding: 6px 11px; border: 1px solid var(--line);
-  border-radius: 6px; background: var(--field); text-align: center;
-}
-.choices input:checked + span { background: var(--on); color: var(--on-ink); border-color: var(--on); }
-.choices input:focus-visible + span { outline: 3px solid var(--mark); outline-offset: 1px; }
-.parts { display: grid; grid-template-columns: minmax(0, auto) minmax(280px, 1fr); gap: 20px 28px; }
-@media (max-width: 760px) { .parts { grid-template-columns: minmax(0, 1fr); } }
-.scroll { overflow: auto; max-height: 86vh; max-width: 100%; }
-canvas { display: block; }
-h2 { font-size: .85rem; font-weight: 600; color: var(--soft); margin: 0 0 4px; }
-.tokens { display: flex; flex-wrap: wrap; gap: 2px; margin: 0 0 16px; max-height: 34vh; overflow: auto;
-  padding: 3px; }
-.tokens button, .tokens span {
-  font: 15px/1.3 ui-monospace, "DejaVu Sans Mono", monospace; min-width: 1.6em; padding: 3px 4px;
-  border: 1px solid var(--line); border-radius: 4px; background: var(--none); color: var(--ink);
-  text-align: center; unicode-bidi: isolate; overflow-wrap: anywhere;
-}
-.tokens button { cursor: pointer; background: var(--field); }
-.tokens button[aria-pressed=true] { border-color: var(--mark); box-shadow: 0 0 0 1px var(--mark); }
-.tokens button:focus-visible { outline: 3px solid var(--mark); outline-offset: 1px; }
-.detail { min-height: 4.5em; margin: 0; overflow-wrap: anywhere; }
-bdi { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-weight: 600; }
-</style>
-</head>
-<body>
-<h1 id="title"></h1>
-<p class="about" id="about"></p>
-<noscript><p>This page draws its maps with JavaScript; the picture beside it shows them all.</p></noscript>
-<form id="choice" onsubmit="return false"></form>
-<p class="say" id="say"></p>
-<div class="parts">
-  <div class="scroll" id="scroll"><canvas id="map" role="img"></canvas></div>
-  <div>
-    <h2 id="asks"></h2>
-    <div class="tokens" id="queries" role="toolbar" aria-labelledby="asks"></div>
-    <h2 id="seen"></h2>
-    <div class="tokens" id="keys" aria-labelledby="seen"></div>
-    <p class="detail" id="detail" aria-live="polite"></p>
-  </div>
-</div>
-<script type="application/json" id="data">@@DATA@@</script>
-<script>
-"use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const at = id => document.getElementById(id);
 const kinds = [...new Set(data.maps.map(map => map.kind))];
@@ -330,9 +252,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   light(state.row);
 });
 
+at("choice").addEventListener("submit", event => event.preventDefault());
 at("title").textContent = data.title;
 at("about").textContent = data.about;
 show();
-</script>
-</body>
-</html>

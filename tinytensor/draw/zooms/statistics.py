@@ -1,0 +1,158 @@
+"""Statistics of tensors: mean, spread, range; and where a graph still has the numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...arrays.device import device_of
+from ...arrays.rows import dense
+from ...graph.node import Node
+from ..opened import operand, saved, written
+from ..walk import is_node
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What is said of a tensor that is too large for its numbers.
+
+    Attributes:
+        mean, std, low, high: of the finite numbers (std: their spread, divided by n); NaN where
+            there are none.
+        rms: root of the mean square, of the finite numbers.
+        zero: share of exact zeros. bad: how many are NaN or infinite. size: how many there are.
+        still: (units that are 0 in every row, units, rows); None where there are less than two
+            rows. Units are on the last axis, of four axes on axis 1.
+    """
+
+    mean: float
+    std: float
+    low: float
+    high: float
+    rms: float
+    zero: float
+    bad: int
+    size: int
+    still: tuple[int, int, int] | None = None
+
+
+def measured(array: Any) -> Stats | None:
+    """Statistics of an array of any device, in float64; None for None and for no elements."""
+    if array is None:
+        return None
+    x = on_host(array)
+    if not x.size:
+        return None
+    y = x.astype(np.float64)
+    fine = np.isfinite(y)
+    bad = int(y.size - fine.sum())
+    z = y[fine] if bad else y.reshape(-1)
+    if z.size:
+        largest = float(np.abs(z).max()) or 1.0  # squares of float64's largest would overflow
+        mean = float((z / largest).mean() * largest)
+        std = float(np.sqrt(np.square((z - mean) / largest).mean()) * largest)
+        rms = float(np.sqrt(np.square(z / largest).mean()) * largest)
+        low, high = float(z.min()), float(z.max())
+    else:
+        mean = std = low = high = rms = float("nan")
+    zero = float((y == 0).mean())
+    return Stats(mean, std, low, high, rms, zero, bad, int(y.size), still_units(y))
+
+
+def still_units(x: np.ndarray) -> tuple[int, int, int] | None:
+    """How many units give 0 whatever they are given: (these, all, rows that were looked at)."""
+    if x.ndim < 2 or not x.size:
+        return None
+    axis = 1 if x.ndim == 4 else x.ndim - 1
+    units = x.shape[axis]
+    rows = x.size // units
+    if rows < 2:
+        return None
+    others = tuple(i for i in range(x.ndim) if i != axis)
+    return int((x == 0).all(axis=others).sum()), units, rows
+
+
+def on_host(array: Any) -> np.ndarray:
+    """An array of any device as NumPy's; a gradient of a few rows with all of them."""
+    array = dense(array)
+    return np.asarray(array if isinstance(array, np.generic) else device_of(array).to_host(array))
+
+
+KEPT = 256  # arrays of up to this many elements are kept whole, of others their statistics
+
+
+@dataclass(frozen=True)
+class Looked:
+    """An array that was looked at: its statistics, and itself where it is small."""
+
+    stats: Stats | None
+    array: np.ndarray | None
+
+
+def look(array: Any) -> Looked | None:
+    """Look at an array now: it may be freed or written to later."""
+    if array is None:
+        return None
+    host = on_host(array)
+    return Looked(measured(host), host.copy() if host.size <= KEPT else None)
+
+
+def pooled(several: list[Looked | None]) -> Looked | None:
+    """Statistics of several tensors of one shape as if they were one; None if one is not known."""
+    found = [looked.stats for looked in several if looked is not None]
+    known = [stats for stats in found if stats is not None]
+    if not several or len(known) != len(several):
+        return None
+    size = sum(stats.size for stats in known)
+    bad = sum(stats.bad for stats in known)
+    fine = [stats for stats in known if stats.size > stats.bad]
+    if not fine:
+        return Looked(known[0], None)
+    share = [(stats.size - stats.bad) / (size - bad) for stats in fine]
+    mean = sum(p * stats.mean for p, stats in zip(share, fine, strict=True))
+    spread = sum(
+        p * (stats.std**2 + (stats.mean - mean) ** 2) for p, stats in zip(share, fine, strict=True)
+    )
+    square = sum(p * stats.rms**2 for p, stats in zip(share, fine, strict=True))
+    low, high = min(stats.low for stats in fine), max(stats.high for stats in fine)
+    zero = sum(stats.zero * stats.size for stats in known) / size
+    return Looked(Stats(mean, spread**0.5, low, high, square**0.5, zero, bad, size), None)
+
+
+class Numbers:
+    """The numbers of a graph that was made before anybody asked for them: what it still has.
+
+    It keeps results of up to ``SMALL`` elements, and what backward needs until it is freed.
+    """
+
+    own_grads = False  # gradients of leaves are those in ``.grad``, made by whichever backward
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self.readers: dict[int, list[tuple[Node, int]]] = {}
+        for node in nodes:
+            for i, parent in enumerate(node.parents):
+                if is_node(parent):
+                    self.readers.setdefault(id(parent), []).append((node, i))
+
+    def of_node(self, node: Node) -> Looked | None:
+        """What a node made, or None where the graph has it no more."""
+        if node.value is not None:
+            apart = getattr(node, "apart", False)
+            return look(node.value) if apart or not written(node.version, node) else None
+        array = saved(node, "out")
+        for reader, i in self.readers.get(id(node), []) if array is None else ():
+            array, known = operand(reader, i)
+            if array is not None and known and tuple(array.shape) == tuple(node.shape):
+                break
+            array = None
+        return look(array)
+
+    def grad_of_node(self, node: Node) -> Looked | None:
+        """The gradient that a node keeps; None for those of more than ``SMALL`` elements."""
+        return look(node.grad)
+
+    def grad_of_leaf(self, leaf: Any) -> Any:
+        """The gradient that backward left in a leaf, an array."""
+        return None if leaf.grad is None else leaf.grad.data

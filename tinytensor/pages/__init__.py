@@ -1,0 +1,1 @@
+"""Pages that need nothing but themselves: ``make pages`` builds them, page.py fills in data."""
