@@ -105,8 +105,8 @@ def source_of_forward(op: Any) -> str:
 
 def source_of_rules(op: Any) -> str:
     rules = [op.joint] if op.joint is not None else op.vjps
-    sources = dict.fromkeys(source(rule) for rule in rules if rule is not None)
-    return "\n".join(textwrap.dedent(source).rstrip() for source in sources)
+    texts = dict.fromkeys(source(rule) for rule in rules if rule is not None)
+    return "\n".join(textwrap.dedent(text).rstrip() for text in texts)
 
 
 def source_of_reference(op: Any) -> str:
