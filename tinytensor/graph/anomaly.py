@@ -120,8 +120,8 @@ def check_finite(node: Any, g: Any, results: list[tuple[Any, Any, bool]]) -> Non
         came = "was finite" if not incoming else f"was not finite in {incoming} elements already"
         raise RuntimeError(
             f"detect_anomaly: backward through {node.op.name!r}, applied{place(node.where)}: the "
-            f"gradient of its operand {names[0]!r} is NaN or infinite in {bad} of {r.size} elements; "
-            f"the gradient that came in from above {came}"
+            f"gradient of its operand {names[0]!r} is NaN or infinite in {bad} of {r.size} "
+            f"elements; the gradient that came in from above {came}"
         )
 
 
