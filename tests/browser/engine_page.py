@@ -30,8 +30,8 @@ window.engine = {
   }),
   recomputeAll: cases => cases.map(([data, edits]) => engine.recompute(data, edits)),
   explainAll: cases => cases.map(([data, asked]) => asked.map(
-    ([step, side, operand, index]) =>
-      explainElement(data.steps[step], data, { side, operand, index }))),
+    ([step, side, operand, index, output]) =>
+      explainElement(data.steps[step], data, { side, operand, index, output }))),
   differencesOfAll: cases => cases.map(
     ([data, edits, ids]) => ids.map(id => engine.finiteDifferences(data, edits, id))),
 };

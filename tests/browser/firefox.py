@@ -1,5 +1,5 @@
-"""The stock Firefox, driven by WebDriver BiDi, which it speaks by itself; Playwright wants a Firefox
-of its own."""
+"""The stock Firefox, driven by WebDriver BiDi, which it speaks; Playwright wants a Firefox of its
+own."""
 
 from __future__ import annotations
 

@@ -105,7 +105,8 @@ def boxes(page: Any) -> dict[str, dict[str, list[str]]]:
     return page.evaluate(
         """() => Object.fromEntries([...document.querySelectorAll("[data-node^=v]")].map(node =>
             [node.dataset.node, Object.fromEntries(["data", "grad"].map(of =>
-                [of, [...node.querySelectorAll(`text.number.${of}`)].map(e => e.textContent)]))]))"""
+                [of, [...node.querySelectorAll(`text.number.${of}`)].map(e => e.textContent)]
+            ))]))"""
     )
 
 

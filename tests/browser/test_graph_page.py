@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tinytensor.pages.page import page as page_of
+
 from .graph_pages import (
     boxes,
     close,
@@ -183,6 +185,21 @@ def test_what_if(open_page: Callable[..., Any]) -> None:
     page.get_by_role("button", name="Reset the numbers").click()
     assert close(numbers_in(page, loss, "data")[0], data["values"][loss]["data"][0], 3)
     assert page.locator(".changed").count() == 0
+
+
+def test_what_can_not_be_computed_again_is_said(open_page: Callable[..., Any]) -> None:
+    data = two_neurons().data()
+    step = next(step for step in data["steps"] if step["op"] == "tanh")
+    step["params"] = None
+    page = open_page(page_of("graph", "t", data), **STILL)
+    assert page.locator(".trouble").inner_text().endswith("it has no rule for tanh.")
+    assert page.locator(".editable").count() == 0
+    data = two_neurons().data()
+    data["values"][id_of(data, "w")]["data"] = None
+    page = open_page(page_of("graph", "t", data), **STILL)
+    assert page.locator(".trouble").inner_text().endswith("does not hold the numbers of w.")
+    page.keyboard.press("End")
+    assert progress(page)[0] == progress(page)[1]
 
 
 def test_a_number_that_is_none_is_not_taken(open_page: Callable[..., Any]) -> None:

@@ -129,3 +129,22 @@ def test_a_product_is_told_as_a_row_times_a_column(call: Callable[..., Any]) -> 
         (ids["x"], "data", 1, "column"), (ids["x"], "data", 3, "column"),
     ]  # fmt: skip
     assert db["numbers"] == "db[2] = 3 + 6 = 9"
+
+
+def test_pieces_know_where_they_came_from(call: Callable[..., Any]) -> None:
+    """Of an op with several results, of which one is not read."""
+    x = tt.tensor(np.arange(6.0), requires_grad=True, name="x")
+    first, _, last = tt.split(x, 2)
+    data = page_data((last * last).sum() + first.sum())
+    (n,) = (i for i, step in enumerate(data["steps"]) if step["op"] == "split")
+    one, two = data["steps"][n]["outputs"]
+    asked = [[n, "forward", 0, 1, one], [n, "forward", 0, 1, two]]
+    asked += [[n, "backward", 0, 0], [n, "backward", 0, 3], [n, "backward", 0, 5]]
+    told = call("explainAll", [[data, asked]])[0]
+    assert [got["formula"] for got in told] == [
+        "out[1] = x[1]", "out[1] = x[5]", "dx[0] = g[0]", "dx[3] = 0", "dx[5] = g[1]",
+    ]  # fmt: skip
+    assert [got["numbers"] for got in told[1:]] == [
+        "out[1] = 5", "dx[0] = 1", "dx[3] = 0", "dx[5] = 10",
+    ]  # fmt: skip
+    assert told[4]["cells"] == [{"value": two, "of": "grad", "index": 1}]

@@ -170,5 +170,5 @@ def _path(text: str, place: Any) -> tuple[str, list[float]]:
         tip = place(*_numbers(points[0][2:]))
         points = points[1:]
     placed = [place(*_numbers(point)) for point in points]
-    words = [f"{x:g},{y:g}" for x, y in placed]
+    words = [f"{x:.0f},{y:.0f}" for x, y in placed]
     return f"M{words[0]}C{' '.join(words[1:])}", tip or placed[-1]

@@ -214,8 +214,9 @@ def numbers(array: Any, size: int, exact: bool = False) -> list[Any] | None:
 
 
 def statistics(array: Any) -> dict[str, Any] | None:
-    """Mean, standard deviation, extremes, share of zeros and number of NaN and infinite ones."""
-    if array is None or np.asarray(array).dtype.kind != "f" or np.size(array) <= 1:
+    """Mean, standard deviation, extremes, share of zeros, and how many are NaN or infinite; None
+    where all the numbers are shown."""
+    if array is None or np.asarray(array).dtype.kind != "f" or np.size(array) <= SHOWN:
         return None
     found = np.asarray(array, np.float64)
     good = found[np.isfinite(found)]

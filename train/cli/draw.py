@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from ... import draw as draw_graph
-from ... import random
+from ... import random, step_through
 from ...draw import NoRenderer
 from ...models import MODELS, EncoderDecoder, LanguageModel, build
 from ..config import LARGEST, ConfigError, TrainConfig
@@ -51,6 +51,10 @@ def draw(
         Optional[str],  # noqa: UP045
         typer.Option(help="Draw the inside of this module alone, such as h.0.attn"),
     ] = None,
+    step: Annotated[
+        bool,
+        typer.Option("--step", help="A page that steps through forward and backward (MODEL.html)"),
+    ] = False,
     n_layer: Annotated[int, typer.Option(help="Layers", min=1, max=LAYERS)] = 2,
     n_head: Annotated[int, typer.Option(help="Attention heads", min=1, max=LARGEST)] = 2,
     n_embd: Annotated[int, typer.Option(help="Width", min=1, max=LARGEST)] = 16,
@@ -78,7 +82,10 @@ def draw(
             "sizes: expected a small model, whose picture is the same; the tensors of this one "
             f"have about {needed:.0e} numbers, more than {LARGEST_DRAWING:.0e}"
         )
-    file = Path(f"{model}.svg" if out is None else out)
+    refused = {"zoom": zoom, "module": module, "depth": depth, "values": values or None}
+    if step and (given_too := [name for name, value in refused.items() if value is not None]):
+        raise ConfigError(f"{given_too[0]}: --step shows every op with its numbers; leave it out")
+    file = Path(f"{model}.{'html' if step else 'svg'}" if out is None else out)
     try:
         given = {
             "n_layer": n_layer, "n_head": n_head, "n_embd": n_embd, "n_hidden": n_hidden,
@@ -90,13 +97,16 @@ def draw(
         sizes = MODELS[model][1](**{**own, **settled})
         check_memory(sizes, batch_size, block_size)
         built = build(model, **sizes.to_dict())
-        draw_graph(
-            lambda: built.loss(*batch),
-            zoom=zoom,
-            module=module,
-            depth=depth,
-            values=True if values else None,
-        ).save(file)
+        if step:
+            step_through(built.loss(*batch), title=f"A step of training: {model}").save(file)
+        else:
+            draw_graph(
+                lambda: built.loss(*batch),
+                zoom=zoom,
+                module=module,
+                depth=depth,
+                values=True if values else None,
+            ).save(file)
     except (ValueError, NoRenderer) as error:
         reason = str(error)
         raise ConfigError(f"out: {reason[6:]}" if reason.startswith("path: ") else reason) from None

@@ -61,7 +61,7 @@ def test_the_updates_of_tutorials(form: str, off: bool, kind: str, device: Devic
         w.grad = None
     close(w @ w if w.ndim else w * w, np.sum(np.multiply(start, 0.64) ** 2))
     close(copy.deepcopy(w), np.multiply(start, 0.64))
-    assert repr(w).startswith("tensor(")
+    assert repr(w).startswith("Parameter(" if kind == "parameter" else "tensor(")
 
 
 def test_in_place_arithmetic_with_tensors(device: Device) -> None:

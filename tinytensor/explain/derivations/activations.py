@@ -78,7 +78,7 @@ DERIVATIONS = {
         dxⱼ = Σᵢ gᵢ sᵢ δᵢⱼ - Σᵢ gᵢ sᵢ sⱼ  # of the first sum only i = j is left
         dxⱼ = sⱼ (gⱼ - Σᵢ gᵢ sᵢ)
         dx = s (g - Σ g s)  # for all j at once
-        Σ dx = Σ s g - (Σ s) (Σ g s) = 0  # for Σ s = 1
+        Σ dx = Σ s g - (Σ s) (Σ g s) = 0  # since Σ s = 1
         """,
         note="Why it sums to zero: adding the same number to all x changes nothing, since "
         "e^(x + c) = eᶜ eˣ and eᶜ cancels. So the slope in the direction (1, 1, ..., 1), which is "

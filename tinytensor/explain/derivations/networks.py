@@ -85,7 +85,7 @@ DERIVATIONS = {
         ln sₖ = xₖ - ln Σᵢ e^xᵢ
         ∂ln sₖ/∂xⱼ = δₖⱼ - sⱼ  # as for log_softmax
         dxⱼ = -g Σₖ qₖ (δₖⱼ - sⱼ) = -g (qⱼ - sⱼ Σₖ qₖ)
-        dx = g (s - q)  # for Σ q = 1: what was said, less what was right
+        dx = g (s - q)  # since Σ q = 1: what was said, less what was right
         """,
         note="It sums to zero over the classes, since s and q both sum to 1. For a mean loss it is "
         "divided by the number of rows.",

@@ -50,7 +50,7 @@ DERIVATIONS = {
         ∂out/∂dᵢ = 2 dᵢ / (n - ddof)
         ∂dᵢ/∂xⱼ = δᵢⱼ - 1/n  # each x moves the mean a little
         dxⱼ = g 2 (dⱼ - Σᵢ dᵢ / n) / (n - ddof)
-        dx = g 2 (x - m) / (n - ddof)  # for Σ d = 0: the mean's part cancels
+        dx = g 2 (x - m) / (n - ddof)  # since Σ d = 0: the mean's part cancels
         """,
         x="g * 2 * (x - x.mean(axis, keepdims=True)) / (x.size / g.size - ddof)",
     ),

@@ -9,21 +9,24 @@ import { at, bracketed, shortened, summed, unique, written } from "./written.js"
 /** Which elements made element `index` of a step's output (side "forward"), or of what the step
     adds to the gradient of operand number `operand` (side "backward").
 
+    `output` is the id of the output that `index` counts in, where a step has several.
+
     Returns {cells: [{value, of: "data" | "grad", index, as}], formula, numbers}: cells are elements
     of values by id, `as` says "row" or "column" where they are one; the formula is in letters and
     `numbers` the same with up to 8 terms written out. null where that cannot be told. */
-export function explainElement(step, data, { side = "forward", operand = 0, index = 0 } = {}) {
+export function explainElement(step, data, asked = {}) {
+  const { side = "forward", operand = 0, index = 0, output = step.outputs[0] } = asked;
   if (step.params === null || ruleOf(step.op) === null) return null;
-  const look = lookInto(step, data);
+  const look = lookInto(step, data, Math.max(0, step.outputs.indexOf(output)));
   if (look === null || look.out === null) return null;
   const forward = side === "forward";
-  if (!forward && (look.g === null || step.inputs[operand] === null || !step.terms?.[operand])) return null;
+  if (!forward && (look.results.every(([, , g]) => g === null) || step.inputs[operand] === null || !step.terms?.[operand])) return null;
   const explain = explainerOf(step, look);
   return explain ? explain(look, forward ? null : operand, index) : null;
 }
 
 /** The arrays and names that a step is about. */
-function lookInto(step, data) {
+function lookInto(step, data, which) {
   const arrayOf = (id, of = "data") => {
     if (id === null) return null;
     const { [of]: list, shape, dtype } = data.values[id];
@@ -31,7 +34,7 @@ function lookInto(step, data) {
   };
   const inputs = step.inputs.map((id) => arrayOf(id));
   if (inputs.some((x, n) => x === null && step.inputs[n] !== null)) return null;
-  const [id] = step.outputs;
+  const id = step.outputs[which];
   const names = step.inputs.map((value, n) => {
     if (value === null) return "";
     const { name, called, role } = data.values[value];
@@ -42,6 +45,8 @@ function lookInto(step, data) {
   return {
     step, names, inputs, about, id,
     out: arrayOf(id), g: arrayOf(id, "grad"),
+    results: step.outputs.map((made, n) => [step.results?.[n] ?? n, made, arrayOf(made, "grad")]),
+    result: step.results?.[which] ?? which,
     outName: data.values[id].name || "out",
     params: numbersOf(step.params),
     needsGrad: (n) => data.values[step.inputs[n]].needs_grad,
@@ -65,15 +70,15 @@ function explainerOf(step, look) {
 // ---- elements that were moved -----------------------------------------------------------------
 
 function moves(look, operand, index) {
-  const { step, inputs, names, out, outName, g } = look;
+  const { step, inputs, names, out, outName } = look;
   const found = ruleOf(step.op).maps(inputs, look.params);
-  const map = found[step.results?.[0] ?? 0];
-  const from = (i) => (typeof map.from === "object" ? map.from[i] : (map.from ?? 0));
+  const fromOf = (map, i) => (typeof map.from === "object" ? map.from[i] : (map.from ?? 0));
   if (operand === null) {
+    const map = found[look.result];
     const target = at(outName, out.shape, index);
     const place = map.at[index];
     if (place < 0) return { cells: [], formula: `${target} = 0`, numbers: `${target} = 0` };
-    const n = from(index);
+    const n = fromOf(map, index);
     const source = at(names[n], inputs[n].shape, place);
     return {
       cells: [look.cell(n, place)],
@@ -81,17 +86,20 @@ function moves(look, operand, index) {
       numbers: `${target} = ${written(out.data[index])}`,
     };
   }
-  if (step.outputs.length > 1) return null;
-  const read = [];
-  map.at.forEach((place, i) => {
-    if (place === index && from(i) === operand && !map.mute?.[i]) read.push(i);
-  });
+  const read = []; // [output, its gradient, position]
+  for (const [result, value, g] of look.results) {
+    const map = found[result];
+    map.at.forEach((place, i) => {
+      const here = place === index && fromOf(map, i) === operand && !map.mute?.[i];
+      if (here && g) read.push([value, g, i]);
+    });
+  }
   const target = at(`d${names[operand]}`, inputs[operand].shape, index);
-  const parts = read.map((i) => at("g", g.shape, i));
+  const parts = read.map(([, g, i]) => at("g", g.shape, i));
   return {
-    cells: read.map((i) => look.arrived(i)),
+    cells: read.map(([value, , i]) => ({ value, of: "grad", index: i })),
     formula: `${target} = ${shortened(parts, " + ") || "0"}`,
-    numbers: summed(target, read.map((i) => written(g.data[i])), look.term(operand).data[index]),
+    numbers: summed(target, read.map(([, g, i]) => written(g.data[i])), look.term(operand).data[index]),
   };
 }
 

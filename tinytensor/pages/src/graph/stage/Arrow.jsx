@@ -19,7 +19,8 @@ export function Arrow({ edge, lit, dashed }) {
 function beside(edge, nodes, wide) {
   const [x, y] = pointAt(edge.path, 0.5), a = nodes[edge.from], b = nodes[edge.to];
   if (!a || !b || Math.abs(a[1] - b[1]) > Math.abs(a[0] - b[0])) return [x + wide / 2 + 8, y];
-  return [x, Math.min(y - 20, Math.max(a[1] - a[3] / 2, b[1] - b[3] / 2) - 18)];
+  const clear = b[0] - b[2] / 2 - wide / 2 + 4;  // of the op that the arrow goes into
+  return [edge.to[0] === "s" ? Math.min(x, clear) : x, Math.min(y - 20, Math.max(a[1] - a[3] / 2, b[1] - b[3] / 2) - 18)];
 }
 
 // the numbers on an arrow: a local derivative, or the product that flows back
