@@ -183,3 +183,14 @@ def test_names_arrive_as_they_are_and_cannot_leave_the_page() -> None:
     drawing = tt.draw(tt.tensor(1.0, requires_grad=True, name=name) * 2.0)
     assert [v["name"] for v in graph_data(drawing.whole, "t")["values"]][0] == name
     assert "<img" not in drawing.html()
+
+
+def test_a_result_that_was_written_to_is_not_shown_as_what_was_made() -> None:
+    x = tt.tensor([1.0, 2.0], requires_grad=True, name="x")
+    y = x * 2.0
+    y.name = "y"
+    out = (y * 3.0).sum()
+    with tt.no_grad():
+        y += 1.0
+    found = {v["name"]: v["data"] for v in data_of(out, zoom="ops")["values"] if v["name"]}
+    assert found == {"x": [1.0, 2.0], "y": None}

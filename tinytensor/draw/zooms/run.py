@@ -169,6 +169,7 @@ def watching(result: Run) -> Iterator[None]:
     def note(out: Tensor) -> None:
         if outer is not None:
             outer(out)
+        assert out.node is not None
         result.values[out.node.seq] = look(out._data)
 
     state.results = note

@@ -112,7 +112,7 @@ class _Scalars:
         arrays = [None if value is None else self.operand(value) for value in reads]
         op = node.op
         asked = [  # where no gradient flows there is a derivative nevertheless
-            getattr(array, "dtype", None) is not None
+            isinstance(array, np.ndarray)
             and array.dtype.kind == "f"
             and (op.joint is not None or op.vjps[i] is not None)
             for i, array in enumerate(arrays)
