@@ -8,6 +8,7 @@ import pytest
 
 import tinytensor as tt
 from tinytensor import operations
+from tinytensor.define.custom import CUSTOM
 from tinytensor.define.op import OPS
 from tinytensor.explain.page import page
 
@@ -24,6 +25,8 @@ def test_every_op_and_public_function_is_listed_once() -> None:
 
 def test_every_line_is_complete() -> None:
     for e in tt.ops():
+        if e.name in CUSTOM:  # of another test
+            continue
         assert e.summary, e.name
         assert e.kind in ("primitive", "fused", "composed", "no gradient"), e.name
         assert e.formula or e.kind == "composed", e.name
