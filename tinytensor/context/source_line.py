@@ -67,6 +67,6 @@ def user_line() -> tuple[str, int] | None:
 def place(where: tuple[str, int] | Point | None) -> str:
     """A line of code for a message, or nothing."""
     if where is not None and isinstance(where[0], CodeType):
-        found = located(where)  # type: ignore[arg-type]
+        found = located(where)
         where = None if found is None else (found.file, found.line)
     return "" if where is None else f" at {where[0]}:{where[1]}"

@@ -220,11 +220,12 @@ def statistics(array: Any) -> dict[str, Any] | None:
         return None
     found = np.asarray(array, np.float64)
     good = found[np.isfinite(found)]
-    words = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
-    result = {k: float(f"{f(good):.5g}") if good.size else None for k, f in words.items()}
-    result["zero"] = float(f"{np.mean(found == 0):.4g}")
-    result["bad"] = int(found.size - good.size)
-    return result
+    measures: dict[str, Any] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
+    return {
+        **{k: float(f"{f(good):.5g}") if good.size else None for k, f in measures.items()},
+        "zero": float(f"{np.mean(found == 0):.4g}"),
+        "bad": int(found.size - good.size),
+    }
 
 
 def _local(found: Any, size: int) -> dict[str, Any] | None:

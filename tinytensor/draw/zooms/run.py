@@ -170,6 +170,7 @@ def watching(result: Run) -> Iterator[None]:
         if outer is not None:
             outer(out)
         assert out.node is not None
+        assert out.node is not None  # results that are recorded are what is told of
         result.values[out.node.seq] = look(out._data)
 
     state.results = note
