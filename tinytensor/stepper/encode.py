@@ -29,10 +29,17 @@ COLUMN, ROW, HEADER, MARGIN, PADDING = 56, 18, 18, 14, 10
 
 
 def encode(
-    story: Story, title: Any, about: Any = "", direction: str | None = None
+    story: Story,
+    title: Any,
+    about: Any = "",
+    direction: str | None = None,
+    seconds: float | None = None,
 ) -> dict[str, Any]:
-    """The page's data, with as many numbers as fit into it."""
-    made = _Encoder(story, direction)
+    """The page's data, with as many numbers as fit into it.
+
+    ``seconds``: how long Graphviz may take for a view.
+    """
+    made = _Encoder(story, direction, seconds)
     for size in SIZES:
         found = made.data(size)
         data = {"format": 1, "kind": "steps", "title": title, "about": about, **found}
@@ -44,8 +51,8 @@ def encode(
 class _Encoder:
     """Numbers values and steps, and writes them down."""
 
-    def __init__(self, story: Story, direction: str | None) -> None:
-        self.story = story
+    def __init__(self, story: Story, direction: str | None, seconds: float | None) -> None:
+        self.story, self.seconds = story, seconds
         self.values: list[Value] = []
         self.number: dict[int, int] = {}  # by id of a value
         for view in story.views:
@@ -161,7 +168,7 @@ class _Encoder:
             "values": [self.number[id(value)] for value in values],
             "entering": [self.number[id(value)] for value in view.entering],
             "leaving": [self.number[id(value)] for value in view.leaving],
-            "layout": layout(boxes, edges, drawn, upright),
+            "layout": layout(boxes, edges, drawn, upright, self.seconds),
         }
 
     def frame(self, value: Value, makers: dict[int, Told], place: dict[int, int]) -> int | None:
