@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-const LEAST = 0.15, MOST = 4, READABLE = 0.7, GAP = 20;
+const LEAST = 0.15, MOST = 4, GAP = 20;
 const limited = scale => Math.min(MOST, Math.max(LEAST, scale));
 
 // size of the graph, box [left, top, width, height] to keep in sight
@@ -31,8 +31,13 @@ export function useZoom(frame, width, height, box, key) {
     own.current = false;
     show(limited(whole()), [0, 0, width, height], smooth);
   }, [show]);
-  // at first as large as can be read, with what happens in sight
-  const start = useCallback(smooth => show(limited(Math.max(READABLE, whole())), box, smooth), [show, box]);
+  // at first all of it where it can be read; else what happens, at a scale that can be
+  const start = useCallback(smooth => {
+    const room = sized(), all = whole(), readable = room.width < 600 ? 0.6 : 0.8;
+    if (all >= readable) return show(limited(all), [0, 0, width, height], smooth);
+    const part = Math.min((room.width - 2 * GAP) / box[2], (room.height - 2 * GAP) / box[3]);
+    return show(limited(Math.max(readable, Math.min(readable + 0.1, part))), box, smooth);
+  }, [show, box]);
 
   useLayoutEffect(() => { own.current = false; start(false); }, [key, width, height]);
   useEffect(() => {
