@@ -156,7 +156,7 @@ export function App({ original }) {
   };
   const shared = { data, view, moment, list, index, state, words, selected, pointed, explained, marks, changes, act, play };
   return (
-    <div class={`page ${play ? "" : "plain"}`}>
+    <div class={`page ${play ? "" : "plain"} ${playing ? "playing" : ""}`}>
       <Header {...shared} settings={settings} />
       {!play && <Search data={data} words={words} go={act.goTo} />}
       <main>

@@ -39,12 +39,20 @@ export function useZoom(frame, width, height, box, key) {
     return show(limited(Math.max(readable, Math.min(readable + 0.1, part))), box, smooth);
   }, [show, box]);
 
+  const begin = useRef();
+  begin.current = start;
+
   useLayoutEffect(() => { own.current = false; start(false); }, [key, width, height]);
   useEffect(() => {
-    const watch = new ResizeObserver(() => own.current || start(false));
+    let before = sized();
+    const watch = new ResizeObserver(() => {
+      const room = sized(), same = room.width === before.width && room.height === before.height;
+      before = room;
+      if (!same && !own.current) begin.current(false);
+    });
     watch.observe(frame.current);
     return () => watch.disconnect();
-  }, [start]);
+  }, []);
   useEffect(() => {  // follow what happens
     const room = sized(), { scale, x, y } = now.current, [left, top, wide, high] = box;
     const inside = x + left * scale >= 0 && y + top * scale >= 0
