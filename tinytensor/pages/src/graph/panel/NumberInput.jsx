@@ -22,7 +22,7 @@ export function NumberInput({ value, label, words, done }) {
   };
   const told = useId();
   return (
-    <>
+    <div>
       <input ref={input} class="edit" type="text" inputMode="decimal" value={text} aria-label={label}
         aria-invalid={wrong} aria-describedby={wrong ? told : undefined}
         onInput={event => { setText(event.currentTarget.value); setWrong(false); }}
@@ -34,6 +34,6 @@ export function NumberInput({ value, label, words, done }) {
         onPointerDown={event => event.stopPropagation()} onClick={event => event.stopPropagation()}
         onBlur={() => take(true)} />
       {wrong && <span class="wrong" id={told} role="alert">{words.say("not a number")}</span>}
-    </>
+    </div>
   );
 }

@@ -87,7 +87,7 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
       {editing !== null && (
         <foreignObject x={column(lines.findIndex(one => one.includes(editing)) >= 0
           ? lines.find(one => one.includes(editing)).indexOf(editing) : 0) - 46}
-        y={top + head + lines.findIndex(one => one.includes(editing)) * line - 4} width={92} height={32}>
+        y={top + head + lines.findIndex(one => one.includes(editing)) * line - 4} width={190} height={110}>
           <NumberInput value={value.data[editing]} words={words}
             label={say("new number", { name: nameOf(data, value.id, words), at: "" })}
             done={next => { setEditing(null); if (next !== null) act.edit(value.id, editing, next); }} />

@@ -19,8 +19,9 @@ export function useZoom(frame, width, height, box, key) {
     const along = (size, all, from, part) => all * scale + 2 * GAP <= size
       ? (size - all * scale) / 2
       : Math.min(GAP, Math.max(size - all * scale - GAP, size / 2 - (from + part / 2) * scale));
-    setPlace({ scale, smooth,
-      x: along(room.width, width, left, wide), y: along(room.height, height, top, high) });
+    // at once for the effects that run before the next render
+    now.current = { scale, smooth, x: along(room.width, width, left, wide), y: along(room.height, height, top, high) };
+    setPlace(now.current);
   }, [width, height]);
 
   const whole = () => {
