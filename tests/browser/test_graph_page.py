@@ -197,7 +197,8 @@ def test_what_can_not_be_computed_again_is_said(open_page: Callable[..., Any]) -
     data = two_neurons().data()
     data["values"][id_of(data, "w")]["data"] = None
     page = open_page(page_of("graph", "t", data), **STILL)
-    assert page.locator(".trouble").inner_text().endswith("does not hold the numbers of w.")
+    told = page.locator(".trouble").inner_text()
+    assert "does not hold the numbers of w. Too many numbers" in told
     page.keyboard.press("End")
     assert progress(page)[0] == progress(page)[1]
 

@@ -9,7 +9,7 @@ import { explain, same } from "./model/explain.js";
 import { isLeaf } from "./model/load.js";
 import { history, isBackward, momentOf, moments, startOfBackward, stateAt } from "./model/moments.js";
 import { brief, clean } from "./model/numbers.js";
-import { nameOf } from "./model/names.js";
+import { nameOf, unknown } from "./model/names.js";
 import { announced } from "./model/sentences.js";
 import { compared, edited, isChanged, withEdits } from "./model/whatif.js";
 import { Panel } from "./panel/Panel.jsx";
@@ -147,7 +147,8 @@ export function App({ original }) {
 
   const problem = trouble && (trouble.unsupported
     ? words.say("unsupported", { ops: trouble.unsupported.map(one => brief(one)).join(", ") })
-    : words.say("missing", { names: [...new Set(trouble.missing)].slice(0, 6).map(id => nameOf(data, id, words)).join(", ") }));
+    : [words.say("missing", { names: [...new Set(trouble.missing)].slice(0, 6).map(id => nameOf(data, id, words)).join(", ") }),
+      unknown(trouble.missing.map(id => data.values[id]), words)].join(words.language === "zh" ? "" : " "));
   const settings = {
     other: language === "zh" ? "en" : "zh-CN",
     language: () => { const all = Object.keys(LANGUAGES); setLanguage(all[(all.indexOf(language) + 1) % all.length]); },

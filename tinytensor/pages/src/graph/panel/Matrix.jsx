@@ -13,10 +13,10 @@ function total(numbers) {
 const MOST = 1024;  // elements of one table
 
 // at: {value, of, step?, operand?}, to which the index is added for `point` and `marks`
-export function Matrix({ caption, numbers, shape, dtype, at, words, act, marks, kind = "", name = "", edit }) {
+export function Matrix({ caption, numbers, shape, dtype, at, words, act, marks, kind = "", name = "", edit, missing }) {
   const { say } = words, table = useRef();
   const [stop, setStop] = useState(0), [editing, setEditing] = useState(null);
-  if (!numbers) return <figure class={`numbers ${kind}`}><figcaption>{caption}</figcaption><p class="soft">{say("not known")}</p></figure>;
+  if (!numbers) return <figure class={`numbers ${kind}`}><figcaption>{caption}</figcaption><p class="soft">{missing || say("not known")}</p></figure>;
   const kept = Math.min(numbers.length, MOST), lines = rows(shape, kept, 64);
   const columns = lines[0]?.length || 1;
   const slices = shape.length > 2 ? shape.at(-1) * shape.at(-2) : Infinity;

@@ -60,7 +60,7 @@ function Forward({ data, step, words, act, marks }) {
   return (
     <div class="flowing">
       {[...new Set(inputs)].map(one => (
-        <Matrix key={one.id} caption={letter(data, one.id, words)} name={nameOf(data, one.id, words)} numbers={one.data} shape={one.shape}
+        <Matrix key={one.id} caption={letter(data, one.id, words)} name={nameOf(data, one.id, words)} numbers={one.data} missing={unknown([one], words)} shape={one.shape}
           dtype={one.dtype} at={{ value: one.id, of: "data" }} {...{ words, act, marks }} />
       ))}
       <span class="sign">{step.symbol?.length === 1 ? step.symbol : "→"}</span>

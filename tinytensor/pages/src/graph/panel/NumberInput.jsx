@@ -1,6 +1,6 @@
 // A number that is being changed: Enter takes it, Escape doesn't.
 
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const WORDS = { nan: NaN, inf: Infinity, "-inf": -Infinity };
 
@@ -12,15 +12,14 @@ export function read(text) {
 
 export function NumberInput({ value, label, words, done }) {
   const [text, setText] = useState(String(value)), [wrong, setWrong] = useState(false);
-  const input = useRef(), finished = useRef(false);
-  useEffect(() => { input.current.focus(); input.current.select(); }, []);
+  const input = useRef(), finished = useRef(false), told = useId();
+  useLayoutEffect(() => { input.current.focus(); input.current.select(); }, []);
   const finish = next => { if (!finished.current) { finished.current = true; done(next); } };
   const take = leave => {
     const next = read(text);
     if (next === null && !leave) setWrong(true);
     else finish(next === value ? null : next);
   };
-  const told = useId();
   return (
     <div>
       <input ref={input} class="edit" type="text" inputMode="decimal" value={text} aria-label={label}

@@ -88,9 +88,12 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
         <foreignObject x={column(lines.findIndex(one => one.includes(editing)) >= 0
           ? lines.find(one => one.includes(editing)).indexOf(editing) : 0) - 46}
         y={top + head + lines.findIndex(one => one.includes(editing)) * line - 4} width={190} height={110}>
-          <NumberInput value={value.data[editing]} words={words}
-            label={say("new number", { name: nameOf(data, value.id, words), at: "" })}
-            done={next => { setEditing(null); if (next !== null) act.edit(value.id, editing, next); }} />
+          {/* the div: what the input adds later would be taken for SVG */}
+          <div>
+            <NumberInput value={value.data[editing]} words={words}
+              label={say("new number", { name: nameOf(data, value.id, words), at: "" })}
+              done={next => { setEditing(null); if (next !== null) act.edit(value.id, editing, next); }} />
+          </div>
         </foreignObject>
       )}
     </g>
