@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..draw.dot import SYMBOLS
-from ..draw.fold import copies, count
+from ..draw.fold import add_flags, copies, count, home
 from ..draw.formats.labels import inside_words, name_of
 from ..draw.layout import Box, Edge, Frame, layout
 from ..draw.picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
@@ -53,6 +53,7 @@ class _Shown:
     ops: int = 0
     parameters: tuple[int, int] = (0, 0)
     flags: dict[str, int] = field(default_factory=dict)
+    counted: set[int] = field(default_factory=set)  # ids of the parameters that are in the count
     opens: int | None = None
 
 
@@ -162,11 +163,12 @@ class _Modules:
                 if not any(other is value for other in shown.inputs):
                     shown.inputs.append(value)
                     shown.labels.append("")
-            elif value.step is None and value.role == PARAMETER:
+            elif value.role == PARAMETER and id(value) not in shown.counted:
+                shown.counted.add(id(value))
                 tensors, size = shown.parameters
-                times = copies(step.group, shown.module)
+                times = copies(home(value, self.readers[id(value)]), shown.module)
                 shown.parameters = tensors + times, size + times * count(value)
-                self.note(shown, value)
+                add_flags(shown.flags, value.flags)
         for value in step.outputs:
             leaves = value.output or any(
                 whose.get(id(s)) is not shown for s in self.readers.get(id(value), [])
@@ -174,11 +176,7 @@ class _Modules:
             if shown.module is None or leaves:
                 shown.outputs.append(value)
             else:
-                self.note(shown, value)
-
-    def note(self, shown: _Shown, value: Value) -> None:
-        for kind in value.flags:
-            shown.flags[kind] = shown.flags.get(kind, 0) + 1
+                add_flags(shown.flags, value.flags)
 
     # ---- as JSON ---------------------------------------------------------------------------------
 
