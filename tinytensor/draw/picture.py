@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .zooms.statistics import Looked, Stats
+    from ..shown.statistics import Stats
+    from .zooms.statistics import Looked
 
 PARAMETER, BUFFER, INPUT = "parameter", "buffer", "input"
 CONSTANT, COMPUTED = "constant", "computed"

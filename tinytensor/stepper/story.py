@@ -85,7 +85,7 @@ class View:
             found.setdefault(id(value), value)
         return list(found.values())
 
-    def frames(self) -> list[Group]:
+    def groups(self) -> list[Group]:
         """The module calls in it, outer before inner."""
         found: dict[int, Group] = {}
         for told in self.told:
