@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tinytensor as tt
-from tinytensor.define.mathml import mathml
 from tinytensor.define.op import OPS, Op
 from tinytensor.define.samples import Sample
 from tinytensor.explain.derivations import DERIVATIONS, derivation
+from tinytensor.shown.mathml import mathml
 
 WITH_CODE = sorted(name for name, d in DERIVATIONS.items() if d.code)
 
