@@ -18,18 +18,18 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "docs" / "gallery"
 
-#: in the order of a lecture: the page, and how many steps are taken before its picture
+#: in the order of a lecture: the page, and the keys pressed before its picture is taken
 PAGES = {
-    "neuron": 9,
-    "shared": 14,
-    "matmul": 8,
-    "softmax": 4,
-    "cross_entropy": 3,
-    "layer_norm": 5,
-    "attention": 5,
-    "rnn": 24,
-    "lstm": 30,
-    "moons": 8,
+    "neuron": ["ArrowRight"] * 9,
+    "shared": ["ArrowRight"] * 24,
+    "matmul": ["End"],
+    "softmax": ["End"],
+    "cross_entropy": ["End"],
+    "layer_norm": ["End"],
+    "attention": ["ArrowRight", "o", *["ArrowRight"] * 12],
+    "rnn": ["ArrowRight"] * 24,
+    "lstm": ["ArrowRight"] * 30,
+    "moons": ["ArrowRight"] * 8,
 }
 
 
@@ -72,8 +72,8 @@ def take_pictures(files: list[Path]) -> int:
                 viewport={"width": 1280, "height": 760}, color_scheme="light", locale="en"
             )
             view.goto(file.resolve().as_uri())
-            for _ in range(PAGES[file.stem]):
-                view.keyboard.press("ArrowRight")
+            for key in PAGES[file.stem]:
+                view.keyboard.press(key)
             view.wait_for_timeout(900)
             view.screenshot(path=file.with_suffix(".png"))
             print(file.with_suffix(".png"))

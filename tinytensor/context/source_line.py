@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from types import CodeType, FrameType
+from typing import Any
 
 #: an instruction of the user's code: cheap to take, and :func:`located` tells file and line
 Point = tuple[CodeType, int]
@@ -27,15 +29,16 @@ class Location:
     end_column: int | None
 
 
-def caller(depth: int = 2) -> Point | None:
-    """The innermost instruction outside this package that is being executed.
+def caller(depth: int = 2, _frame: Callable[[int], FrameType | None] = sys._getframe) -> Any:
+    """The innermost instruction outside this package that is being executed, a :data:`Point`, or
+    None. Every op that is recorded asks, so this is written to be fast.
 
     ``depth``: how many frames are surely inside: that of the function asking counts as 1.
     """
-    frame: FrameType | None = sys._getframe(depth)
+    frame = _frame(depth)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
-        if module[:11] != "tinytensor." and module != "tinytensor":
+        if not module.startswith("tinytensor") or module[10:11] not in (".", ""):
             return frame.f_code, frame.f_lasti
         frame = frame.f_back
     return None

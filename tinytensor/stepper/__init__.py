@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..draw.drawing import PATIENCE
 from ..draw.walk import reachable
 from ..graph.backward import cotangent
 from ..pages.page import page
@@ -34,10 +35,16 @@ class Steps:
     """
 
     def __init__(
-        self, story: Story, title: Text, about: Text = "", direction: str | None = None
+        self,
+        story: Story,
+        title: Text,
+        about: Text = "",
+        direction: str | None = None,
+        seconds: float | None = PATIENCE,
     ) -> None:
+        """``seconds``: how long Graphviz may take to lay out a view; None for any time."""
         self.title, self.about = title, about
-        self._story, self._direction = story, direction
+        self._story, self._direction, self._seconds = story, direction, seconds
         self._data: dict[str, Any] | None = None
 
     @property
@@ -52,9 +59,12 @@ class Steps:
 
         Raises:
             NoRenderer: there is no Graphviz to lay out the graph with.
+            TooSlow: Graphviz took more than 5 s, where there is a ``limit``.
         """
         if self._data is None:
-            self._data = encode(self._story, self.title, self.about, self._direction)
+            self._data = encode(
+                self._story, self.title, self.about, self._direction, self._seconds
+            )
         return self._data
 
     def html(self) -> str:
@@ -115,7 +125,8 @@ def step_through(
             language: ``{"en": "A neuron", "zh": "一个神经元"}``.
         about: a paragraph below it, likewise.
         direction: "LR" or "TB"; None runs expressions from left to right, models downwards.
-        limit: the number of ops above which no page is made; None for any.
+        limit: the number of ops above which no page is made; None for any number, and for any
+            time that Graphviz may take.
 
     Returns:
         :class:`Steps`: ``.save("step.html")``, ``.html()``, and a page in notebooks.
@@ -140,7 +151,8 @@ def step_through(
             "allow it with limit=None and be patient"
         )
     story = Story(tensor, start)
-    return Steps(story, title or f"Step through {story.views[0].title}", about, direction)
+    heading = title or f"Step through {story.views[0].title}"
+    return Steps(story, heading, about, direction, None if limit is None else PATIENCE)
 
 
 def _check_text(name: str, text: Any, absent: bool) -> None:

@@ -26,10 +26,17 @@ BUDGET = 340_000  # characters; with the page itself, of 150 KB, it stays under 
 
 
 def encode(
-    story: Story, title: Any, about: Any = "", direction: str | None = None
+    story: Story,
+    title: Any,
+    about: Any = "",
+    direction: str | None = None,
+    seconds: float | None = None,
 ) -> dict[str, Any]:
-    """The page's data, with as many numbers as fit into it."""
-    made = _Encoder(story, direction)
+    """The page's data, with as many numbers as fit into it.
+
+    ``seconds``: how long Graphviz may take for a view.
+    """
+    made = _Encoder(story, direction, seconds)
     for size in SIZES:
         found = made.data(size)
         data = {"format": 1, "kind": "steps", "title": title, "about": about, **found}
@@ -41,8 +48,8 @@ def encode(
 class _Encoder:
     """Numbers values and steps, and writes them down."""
 
-    def __init__(self, story: Story, direction: str | None) -> None:
-        self.story = story
+    def __init__(self, story: Story, direction: str | None, seconds: float | None) -> None:
+        self.story, self.seconds = story, seconds
         self.values: list[Value] = []
         self.number: dict[int, int] = {}  # by id of a value
         for view in story.views:
@@ -107,7 +114,7 @@ class _Encoder:
         groups = view.groups()
         boxes = [(self.number[id(value)], value, value_size(value)) for value in values]
         drawn = [self.drawn(told) for told in view.told]
-        where = place(drawn, boxes, groups, direction or ("TB" if groups else "LR"))
+        upright = direction or ("TB" if groups else "LR")
         return {
             "title": view.title,
             "kind": view.kind,
@@ -117,7 +124,7 @@ class _Encoder:
             "values": [self.number[id(value)] for value in values],
             "entering": [self.number[id(value)] for value in view.entering],
             "leaving": [self.number[id(value)] for value in view.leaving],
-            "layout": where,
+            "layout": place(drawn, boxes, groups, upright, self.seconds),
         }
 
     def drawn(self, told: Told) -> Drawn:

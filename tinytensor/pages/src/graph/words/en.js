@@ -127,7 +127,7 @@ export default {
   "flag vanishing": "vanishing",
   "flag exploding": "exploding",
   "flag not finite": "not finite",
-  "flag text dead": "Almost all of its numbers are 0.",
+  "flag text dead": "Some of its units are 0 in every row.",
   "flag text vanishing": "Its gradient is far smaller than that of others.",
   "flag text exploding": "Its gradient is far larger than that of others.",
   "flag text not finite": "It holds nan or infinity.",

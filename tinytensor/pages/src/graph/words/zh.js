@@ -127,7 +127,7 @@ export default {
   "flag vanishing": "消失",
   "flag exploding": "爆炸",
   "flag not finite": "非有限",
-  "flag text dead": "它的数几乎全是 0。",
+  "flag text dead": "它的一些单元在每一行都是 0。",
   "flag text vanishing": "它的梯度远小于其他梯度。",
   "flag text exploding": "它的梯度远大于其他梯度。",
   "flag text not finite": "其中有 nan 或无穷大。",
