@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .fold import count, home
+from .fold import home
 from .formats.labels import (
     GRADIENT,
     INK,
@@ -338,7 +338,7 @@ def value_attributes(value: Value) -> str:
     rows += [f'<TR><TD COLSPAN="{wide}">{words}</TD></TR>' for words in flags]
     fill, border = FLAGGED if flags else (fill, border)
     thick = ", penwidth=2.4" if flags else ""
-    tip = f"{value.name or value.hint or value.role}: {count(value):,} numbers, {shape_text(value)}"
+    tip = f"{value.name or value.hint or value.role}: {value.size:,} numbers, {shape_text(value)}"
     return (
         f'shape=box, style=filled, fillcolor="{fill}", color="{border}"{thick}, '
         f"label=<{table(rows)}>, tooltip={quote(tip)}"

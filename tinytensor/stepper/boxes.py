@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..draw.dot import SYMBOLS
-from ..draw.fold import count
 from ..draw.layout import Box, Edge, Frame, layout
 from ..draw.picture import CONSTANT, Group, Step, Value
 
@@ -82,7 +81,7 @@ def op_size(step: Step) -> Size:
 
 def value_size(value: Value) -> Size:
     """Of a tensor's box, with room for its numbers and their gradient where they are few."""
-    shape, elements = value.shape or (), count(value)
+    shape, elements = value.shape or (), value.size
     name = 8 * len(value.name or value.hint)
     if value.role == CONSTANT:
         return COLUMN + MARGIN, ROW + PADDING

@@ -25,7 +25,7 @@ SIZES = (4096, 1024, 256, 64, SHOWN)
 BUDGET = 340_000  # characters; with the page itself, of 150 KB, it stays under 500 KB
 
 
-def encode(
+def steps_data(
     story: Story,
     title: Any,
     about: Any = "",
@@ -50,17 +50,11 @@ class _Encoder:
 
     def __init__(self, story: Story, direction: str | None, seconds: float | None) -> None:
         self.story, self.seconds = story, seconds
-        self.values: list[Value] = []
-        self.number: dict[int, int] = {}  # by id of a value
-        for view in story.views:
-            for value in view.values():
-                self.number.setdefault(id(value), len(self.values))
-                if self.number[id(value)] == len(self.values):
-                    self.values.append(value)
+        self.values = list({id(v): v for view in story.views for v in view.values()}.values())
+        self.number = {id(value): i for i, value in enumerate(self.values)}
         self.step = {id(told): i for i, told in enumerate(story.told)}
-        points = {id(t): t.node.where for t in story.told if story.views[t.view].kind == "top"}
-        self.lines = Lines(points.values())
-        self.point = points
+        self.point = {id(t): t.node.where for t in story.told if story.views[t.view].kind == "top"}
+        self.lines = Lines(self.point.values())
         self.views = [self.view(view, direction) for view in story.views]
 
     def data(self, size: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..draw.dot import SYMBOLS
-from ..draw.fold import add_flags, copies, count, home
+from ..draw.fold import add_flags, copies, home
 from ..draw.formats.labels import inside_words, name_of
 from ..draw.picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 from ..draw.words import flag_words
@@ -167,7 +167,7 @@ class _Modules:
                 shown.counted.add(id(value))
                 tensors, size = shown.parameters
                 times = copies(home(value, self.readers[id(value)]), shown.module)
-                shown.parameters = tensors + times, size + times * count(value)
+                shown.parameters = tensors + times, size + times * value.size
                 add_flags(shown.flags, value.flags)
         for value in step.outputs:
             leaves = value.output or any(
@@ -319,7 +319,7 @@ def box_size(value: Value) -> tuple[float, float]:
     """Width and height of a tensor's box in pixels, with room for statistics and flags."""
     width, height = value_size(value)
     known = value.looked is not None and value.looked.array is not None
-    if value.data is not None or known and count(value) <= SHOWN:
+    if value.data is not None or known and value.size <= SHOWN:
         return width, height
     lines = 1 + (value.stats is not None) + (value.grad_stats is not None) + bool(value.flags)
     words = max((len(kind) for kind in (", ".join(value.flags),)), default=0)
