@@ -9,6 +9,9 @@ from .picture import COMPUTED, CONSTANT, Value
 if TYPE_CHECKING:
     from .zooms.statistics import Looked
 
+# what is written in place of an op's name
+SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@"}
+
 # ops of several operands whose order does not matter
 ANY_ORDER = {"add", "mul", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "isclose"}
 ANY_ORDER |= {"equal", "not_equal", "logical_and", "logical_or", "logical_xor"}

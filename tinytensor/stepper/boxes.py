@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..draw.dot import SYMBOLS
 from ..draw.layout import Box, Edge, Frame, layout
 from ..draw.picture import CONSTANT, Group, Step, Value
+from ..draw.words import SYMBOLS
 
 SHOWN = 16  # a tensor of up to this many elements shows them in its box
 COLUMNS = 8  # at most so many of them side by side

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..draw.dot import SYMBOLS
 from ..draw.picture import COMPUTED, CONSTANT, Value
-from ..draw.words import words_for
+from ..draw.words import SYMBOLS, words_for
 from ..pages.page import as_json
 from ..shown.statistics import Stats, measured
 from .boxes import SHOWN, Drawn, op_size, place, value_size

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..draw.dot import SYMBOLS
 from ..draw.fold import add_flags, copies, home
 from ..draw.formats.labels import inside_words, name_of
 from ..draw.picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
-from ..draw.words import flag_words
+from ..draw.words import SYMBOLS, flag_words
 from ..draw.zooms.inside import path_of
 from ..shown.statistics import Stats
 from .boxes import SHOWN, Drawn, op_size, place, value_size

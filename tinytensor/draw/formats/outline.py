@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ..dot import SYMBOLS
 from ..fold import home
 from ..picture import CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
-from ..words import flag_words, stat_rows
+from ..words import SYMBOLS, flag_words, stat_rows
 from .labels import inside_words, matrix, name_of, number, shape_text, times, title_words
 
 
