@@ -6,10 +6,10 @@ the last line of a notebook's cell.
     trace.py     walks back from a tensor: every op, tensor, name and number
     opened.py    runs a fused op's reference on what the op was given, to show what is inside
     words.py     an op's sign and settings, statistics and flags as text
-    colours.py   what has which colour
+    labels.py    the texts in boxes; colours.py: what has which colour
     fold.py      merges equal neighbours, folds modules to boxes
     zooms/       functions run to be drawn, statistics, one module, every scalar
-    dot.py       writes DOT text; formats/ writes Mermaid and D2
+    dot.py       writes DOT text, its texts by dot_labels.py; formats/ writes Mermaid and D2
     layout.py    where boxes of given sizes stand, for pages
     render.py    turns DOT into SVG, PNG or PDF
     picture.py   the few classes the others hand on

@@ -19,21 +19,9 @@ from .colours import (
     REFERENCE,
     SOFT,
 )
+from .dot_labels import escape, font, number_rows, quote, table
 from .fold import home
-from .formats.labels import (
-    brief,
-    escape,
-    font,
-    inside_words,
-    name_of,
-    number,
-    number_rows,
-    quote,
-    shape_text,
-    table,
-    times,
-    title_words,
-)
+from .labels import brief, inside_words, name_of, number, shape_text, times, title_words
 from .picture import (
     CONSTANT,
     INPUT,

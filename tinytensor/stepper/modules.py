@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..draw.fold import add_flags, copies, home
-from ..draw.formats.labels import inside_words, name_of
+from ..draw.labels import inside_words, name_of
 from ..draw.picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 from ..draw.words import SYMBOLS, flag_words
 from ..draw.zooms.inside import path_of

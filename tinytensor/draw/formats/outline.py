@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..fold import home
+from ..labels import inside_words, matrix, name_of, number, shape_text, times, title_words
 from ..picture import CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 from ..words import SYMBOLS, flag_words, stat_rows
-from .labels import inside_words, matrix, name_of, number, shape_text, times, title_words
 
 
 class Outline:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..formats.labels import number
+from ..labels import number
 from ..picture import CONSTANT, Group, Picture, Step, Value
 from ..trace import Tracer
 from ..words import words_for
