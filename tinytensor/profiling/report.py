@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..shown import html
+from ..shown.printing import bytes_of
 
 if TYPE_CHECKING:
     from .costs import Cost, Costs, Entry
@@ -40,7 +41,7 @@ def rows(profile: Costs, entries: Mapping[str, Entry], steps: int = 1) -> list[R
                 milliseconds(entry.forward.ns / steps),
                 milliseconds(entry.backward.ns / steps),
                 percent(cost.ns, profile.wall_ns),
-                html.bytes_of(round(cost.bytes / steps)),
+                bytes_of(round(cost.bytes / steps)),
                 *speed(profile, cost, cost.ns),
             )
         )

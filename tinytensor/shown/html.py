@@ -154,11 +154,3 @@ def _thinned(values: list[float], most: int) -> list[float]:
         return values
     bounds = [i * len(values) // most for i in range(most + 1)]
     return [sum(values[a:b]) / (b - a) for a, b in zip(bounds, bounds[1:], strict=False)]
-
-
-def bytes_of(size: int) -> str:
-    """``12.3 MB``"""
-    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} B"
