@@ -21,7 +21,6 @@ from ..draw.trace import Tracer
 from ..draw.words import called
 from ..draw.zooms.apply import Applied, Local, apply, local, repeats
 from ..graph.grad_mode import no_grad
-from ..graph.node import Dropped
 from ..graph.step import pull_back
 from ..tensor.tensor import Tensor
 
@@ -263,11 +262,11 @@ def of_dtype(array: Any, value: Value | None) -> Any:
 
 
 def by_the_graph(node: Any, cotangents: dict[int, Any], device: Device) -> list[Any]:
-    """What a node sends back to each operand by what it has kept; nothing if that was freed, or
-    written to since."""
+    """What a node sends back to each operand by what it has kept; nothing if that was freed, written
+    to since, or is to be computed again: that would run the user's function, and keep it all."""
     found: list[Any] = [None] * len(node.parents)
-    there = type(node.saved) is tuple or isinstance(node.saved, Dropped)
-    if not there or any(v is not None and v[0].count != v[1] for v in node.versions):
+    changed = any(v is not None and v[0].count != v[1] for v in node.versions)
+    if changed or type(node.saved) is not tuple:
         return found
     parts = {i: None if g is None else device.from_host(g) for i, g in cotangents.items()}
     several = isinstance(node.dtype, tuple)

@@ -249,6 +249,23 @@ def test_what_was_kept_and_written_to_since_has_no_terms() -> None:
     assert story.told[0].terms == [None, None] and story.told[1].terms[0] is not None
 
 
+def test_a_checkpoint_is_not_run_again_to_be_told() -> None:
+    runs: list[int] = []
+
+    def segment(v: tt.Tensor) -> tt.Tensor:
+        runs.append(1)
+        return tt.exp(tt.sin(v + tt.randn(40)))  # what is added is gone afterwards
+
+    x = tt.randn(40, requires_grad=True)
+    inside = tt.checkpoint(segment, x * 2.0)
+    story = story_of(inside.sum())
+    add, sin = (next(t for t in story.told if t.node.op.name == name) for name in ("add", "sin"))
+    assert runs == [1] and type(sin.node.saved) is not tuple
+    assert sin.terms == [None] and id(add.operands[1]) not in story.arrays
+    inside.sum().backward()
+    assert len(runs) == 2 and x.grad is not None
+
+
 def test_sums_of_gradients_are_silent_as_the_engines_are() -> None:
     x = tt.tensor([3e38], requires_grad=True)
     with np.errstate(over="ignore"):
