@@ -37,8 +37,11 @@ class Steps:
         self, story: Story, title: Text, about: Text = "", direction: str | None = None
     ) -> None:
         self.title, self.about = title, about
-        self._story, self._direction = story, direction
+        self._story: Story | None = story  # until its data are made: it holds the graph
+        self._direction = direction
         self._data: dict[str, Any] | None = None
+        there, back = len(story.views[0].told), sum(t.view == 0 for t in story.backward)
+        self._counts = f"{there} forward, {back} backward"
 
     @property
     def _heading(self) -> str:
@@ -54,8 +57,10 @@ class Steps:
             NoRenderer: there is no Graphviz to lay out the graph with.
         """
         if self._data is None:
+            assert self._story is not None
             self._data = encode(self._story, self.title, self.about, self._direction)
-        return self._data
+            self._story = None
+        return {**self._data, "title": self.title, "about": self.about}
 
     def html(self) -> str:
         """The page's text: one file that asks nobody for anything. Errors as :meth:`data`."""
@@ -83,9 +88,7 @@ class Steps:
         )
 
     def __repr__(self) -> str:
-        views = self._story.views
-        there, back = len(views[0].told), sum(t.view == 0 for t in self._story.backward)
-        return f"<Steps of {self._heading!r}: {there} forward, {back} backward; .save('step.html')>"
+        return f"<Steps of {self._heading!r}: {self._counts}; .save('step.html')>"
 
 
 def step_through(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import weakref
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,19 @@ def test_what_is_too_large_is_left_out_and_what_is_known_stays() -> None:
     values = {tuple(v["shape"]): v for v in data["values"]}
     assert values[70, 70]["data"] is None and len(values[70, 1]["data"]) == 70
     assert values[70, 70]["stats"]["max"] == pytest.approx(float(x.data.max()), rel=1e-4)
+
+
+def test_a_page_that_was_made_holds_no_graph() -> None:
+    out = neuron()
+    node, steps = weakref.ref(out.node), tt.step_through(out)
+    before = repr(steps)
+    steps.html()
+    del out
+    assert node() is None
+    steps.title = "another"  # read when the page is written
+    assert steps.data()["title"] == "another" and repr(steps) == before.replace(
+        "Step through tanh", "another"
+    )
 
 
 def test_settings_as_json() -> None:
