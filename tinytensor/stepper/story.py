@@ -262,8 +262,8 @@ def of_dtype(array: Any, value: Value | None) -> Any:
 
 
 def by_the_graph(node: Any, cotangents: dict[int, Any], device: Device) -> list[Any]:
-    """What a node sends back to each operand by what it has kept; nothing if that was freed, written
-    to since, or is to be computed again: that would run the user's function, and keep it all."""
+    """What a node sends back to each operand by what it has kept; nothing if that was freed or
+    written to, or is to be computed again: that would run the user's function, and keep it all."""
     found: list[Any] = [None] * len(node.parents)
     changed = any(v is not None and v[0].count != v[1] for v in node.versions)
     if changed or type(node.saved) is not tuple:
