@@ -137,6 +137,14 @@ def test_what_is_too_large_is_left_out_and_what_is_known_stays() -> None:
     assert values[70, 70]["stats"]["max"] == pytest.approx(float(x.data.max()), rel=1e-4)
 
 
+def test_statistics_of_the_largest_numbers() -> None:
+    x = tt.tensor(np.full(20, 1e308), requires_grad=True)
+    with np.errstate(all="raise"):
+        data = tt.step_through((x * 1e-308).sum()).data()
+    stats = data["values"][0]["stats"]
+    assert (stats["mean"], stats["std"], stats["max"], stats["bad"]) == (1e308, 0.0, 1e308, 0)
+
+
 def test_a_page_that_was_made_holds_no_graph() -> None:
     out = neuron()
     node, steps = weakref.ref(out.node), tt.step_through(out)
