@@ -134,6 +134,18 @@ def test_a_derivative_that_mixes_elements_is_a_matrix() -> None:
     close(story.told[0].terms[0].sum(), 0.0, 1e-12)
 
 
+def test_a_derivative_that_is_nan_stays_in_its_place() -> None:
+    """A NaN times the 0 of its neighbours would be NaN everywhere."""
+    with np.errstate(all="ignore"):
+        x = leaf([4.0, -1.0, 0.0])
+        roots, shares = story_of(tt.sqrt(x).sum()).told[0], story_of(tt.softmax(x * np.nan)[0])
+    (found,) = roots.locals
+    assert found is not None and found.matrix is None
+    np.testing.assert_array_equal(found.diagonal, [0.25, np.nan, np.inf])
+    softmax = next(t for t in shares.told if t.node.op.name == "softmax")
+    assert softmax.locals[0] is not None and np.isnan(softmax.locals[0].matrix).all()
+
+
 def test_nothing_of_the_users_is_touched() -> None:
     x = leaf([0.5, -1.0])
     x.grad = tt.tensor([7.0, 7.0], dtype="float64")
