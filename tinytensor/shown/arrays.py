@@ -48,7 +48,8 @@ def statistics(values: np.ndarray) -> str:
     known = wide[fine] if bad else wide
     parts = []
     if known.size:
-        figures = {"mean": known.mean(), "std": known.std(), "min": known.min(), "max": known.max()}
+        mean, std = _mean_and_std(known)
+        figures = {"mean": mean, "std": std, "min": known.min(), "max": known.max()}
         parts = [f"{name} {value:.4g}" for name, value in figures.items()]
         zeros = int((known == 0).sum())
         if zeros:
@@ -56,6 +57,17 @@ def statistics(values: np.ndarray) -> str:
     if bad:
         parts.append(f"not finite {bad:,}")
     return "  ".join(parts)
+
+
+def _mean_and_std(values: np.ndarray) -> tuple[float, float]:
+    """Also of numbers whose sum, or the sum of their squares, is too large for a float64."""
+    with np.errstate(all="ignore"):
+        found = float(values.mean()), float(values.std())
+        if np.isfinite(found).all():
+            return found
+        largest = float(np.abs(values).max())
+        small = values / largest
+        return float(small.mean()) * largest, float(small.std()) * largest
 
 
 def _tables(values: np.ndarray) -> str:

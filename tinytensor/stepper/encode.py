@@ -14,6 +14,7 @@ from ..draw.dot import SYMBOLS
 from ..draw.layout import Box, Edge, Frame, layout
 from ..draw.picture import COMPUTED, CONSTANT, Value
 from ..draw.words import words_for
+from ..draw.zooms.statistics import measured
 from ..pages.page import as_json
 from .story import Story, Told, View
 from .words import Lines, about, plain_settings
@@ -225,13 +226,14 @@ def statistics(array: Any) -> dict[str, Any] | None:
     where all the numbers are shown."""
     if array is None or np.asarray(array).dtype.kind != "f" or np.size(array) <= SHOWN:
         return None
-    found = np.asarray(array, np.float64)
-    good = found[np.isfinite(found)]
-    measures: dict[str, Any] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
+    found = measured(np.asarray(array))
+    assert found is not None
+    measures = {"mean": found.mean, "std": found.std, "min": found.low, "max": found.high}
+    finite = found.bad < found.size
     return {
-        **{k: float(f"{f(good):.5g}") if good.size else None for k, f in measures.items()},
-        "zero": float(f"{np.mean(found == 0):.4g}"),
-        "bad": int(found.size - good.size),
+        **{k: float(f"{x:.5g}") if finite else None for k, x in measures.items()},
+        "zero": float(f"{found.zero:.4g}"),
+        "bad": found.bad,
     }
 
 
