@@ -45,7 +45,7 @@ def caller(depth: int = 2, _frame: Callable[[int], FrameType | None] = sys._getf
             frame = frame.f_back
     except ValueError:  # no frame is outside: a thread, say, that was started with an op
         pass
-    except AttributeError:  # its name is no text, so that it is not this package's
+    except (AttributeError, TypeError):  # its name is no text, so that it is not this package's
         return None if frame is None else (frame.f_code, frame.f_lasti)
     return None
 

@@ -5,7 +5,8 @@ the last line of a notebook's cell.
     drawing.py   what it returns, and its files
     trace.py     walks back from a tensor: every op, tensor, name and number
     opened.py    runs a fused op's reference on what the op was given, to show what is inside
-    words.py     an op's settings, statistics and flags as text
+    words.py     an op's sign and settings, statistics and flags as text
+    colours.py   what has which colour
     fold.py      merges equal neighbours, folds modules to boxes
     zooms/       functions run to be drawn, statistics, one module, every scalar
     dot.py       writes DOT text; formats/ writes Mermaid and D2

@@ -121,7 +121,7 @@ def rewire(picture: Picture, steps: list[Step], replaced: dict[int, Step]) -> Pi
                 counted[id(new)].add(id(value))
                 times = copies(home(value, readers[id(value)]), new.module)
                 tensors, size = new.parameters
-                new.parameters = tensors + times, size + times * count(value)
+                new.parameters = tensors + times, size + times * value.size
                 add_flags(new.flags, value.flags)
         for value in step.outputs:
             if new.module is None or crosses(value):
@@ -143,14 +143,6 @@ def copies(group: Group | None, inside: Group) -> int:
     while group is not None and group is not inside:
         number, group = number * group.count, group.parent
     return number
-
-
-def count(value: Value) -> int:
-    """How many numbers a tensor holds."""
-    size = 1
-    for n in value.shape or ():
-        size *= n
-    return size
 
 
 # ---- merging -------------------------------------------------------------------------------------

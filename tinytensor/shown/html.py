@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 #: characters that act on a page, reorder its text or that it can't hold
-_ACTING = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+ACTING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
+    "\ufffe\uffff]"
 )
 _MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 _FRAME = (
@@ -33,7 +34,7 @@ def text(value: object, most: int = 300) -> str:
     shown = str(value)
     if len(shown) > most:
         shown = f"{shown[: most - 1]}…"
-    return escape(_ACTING.sub(lambda c: f"\\x{ord(c.group()):02x}", shown))
+    return escape(ACTING.sub(lambda c: f"\\x{ord(c.group()):02x}", shown))
 
 
 def code(value: object, most: int = 300) -> str:

@@ -1,8 +1,13 @@
 """Backprop one can see: ``tt.step_through(loss).save("step.html")``.
 
-    story.py   the whole way there and back, with every number, and the inside of fused ops
-    words.py   the user's lines, and the op's formula, rules and source
-    encode.py  all that as JSON, with places by Graphviz, for ``pages/``
+    story.py    the whole way there and back, with every number, and the inside of fused ops
+    encode.py   a story as the data of a page of steps
+    modules.py  a drawn graph as the data of a page in which modules open
+    values.py   in both: a tensor's names, numbers and statistics
+    boxes.py    how large boxes are and where they stand
+    words.py    the user's lines, and the op's formula, rules and source
+
+docs/pages.md describes the data.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from ..draw.walk import reachable
 from ..graph.backward import cotangent
 from ..pages.page import page
 from ..tensor.tensor import Tensor
-from .encode import encode
+from .encode import steps_data
 from .story import Story
 
 __all__ = ["Steps", "step_through"]
@@ -66,7 +71,7 @@ class Steps:
         """
         if self._data is None:
             assert self._story is not None
-            self._data = encode(
+            self._data = steps_data(
                 self._story, self.title, self.about, self._direction, self._seconds
             )
             self._story = None
@@ -144,10 +149,10 @@ def step_through(
         raise TypeError(f"step_through: tensor: expected a Tensor, got {type(tensor).__name__}")
     if direction not in (None, "LR", "TB"):
         raise ValueError(f"step_through: direction: expected LR, TB or None, got {direction!r}")
-    for name, text in (("title", title), ("about", about)):
-        _check_text(name, text, text is None and name == "title")
+    _check_text("title", "" if title is None else title)
+    _check_text("about", about)
     start = cotangent(tensor, gradient, "gradient", False)
-    if limit is not None and (count := size_of(tensor)) > limit:
+    if limit is not None and (count := len(reachable([tensor.node]))) > limit:
         raise ValueError(
             f"step_through: the graph has {count:,} ops, the limit is {limit:,}: step through a "
             "smaller model, a shorter input or a part of it, tt.draw(tensor) folds modules, or "
@@ -158,19 +163,13 @@ def step_through(
     return Steps(story, heading, about, direction, None if limit is None else PATIENCE)
 
 
-def _check_text(name: str, text: Any, absent: bool) -> None:
+def _check_text(name: str, text: Any) -> None:
     """Refuse what is neither a text nor texts by language."""
-    several = isinstance(text, Mapping) and text
-    if absent or isinstance(text, str):
-        return
-    if not several or not all(isinstance(part, str) for pair in text.items() for part in pair):
-        kind = type(text).__name__
+    texts = [text]
+    if isinstance(text, Mapping) and text:
+        texts = [part for pair in text.items() for part in pair]
+    if not all(isinstance(part, str) for part in texts):
         raise TypeError(
             f"step_through: {name}: expected a text, or texts by language such as "
-            f'{{"en": "A neuron"}}, got {kind}'
+            f'{{"en": "A neuron"}}, got {type(text).__name__}'
         )
-
-
-def size_of(tensor: Tensor) -> int:
-    """The number of ops behind a tensor."""
-    return len(reachable([tensor.node]))

@@ -6,7 +6,6 @@ op its reference, run on the numbers that the op was given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +17,7 @@ from ..define.naming import listening
 from ..draw.opened import operand, unwatched, written
 from ..draw.picture import CONSTANT, Group, Step, Value
 from ..draw.trace import Tracer
+from ..draw.walk import several
 from ..draw.words import called
 from ..draw.zooms.apply import Applied, Local, apply, local, repeats
 from ..graph.grad_mode import no_grad
@@ -84,7 +84,7 @@ class View:
             found.setdefault(id(value), value)
         return list(found.values())
 
-    def frames(self) -> list[Group]:
+    def groups(self) -> list[Group]:
         """The module calls in it, outer before inner."""
         found: dict[int, Group] = {}
         for told in self.told:
@@ -269,8 +269,7 @@ def by_the_graph(node: Any, cotangents: dict[int, Any], device: Device) -> list[
     if changed or type(node.saved) is not tuple:
         return found
     parts = {i: None if g is None else device.from_host(g) for i, g in cotangents.items()}
-    several = isinstance(node.dtype, tuple)
-    g = [parts.get(i) for i in range(len(node.dtype))] if several else parts[0]
+    g = [parts.get(i) for i in range(len(node.dtype))] if several(node.shape) else parts[0]
     with unwatched(), no_grad():
         sent = pull_back(node, g, False)
     for i, need in enumerate(node.needs):
@@ -282,11 +281,5 @@ def by_the_graph(node: Any, cotangents: dict[int, Any], device: Device) -> list[
 def host(array: Any) -> Any:
     """An array of any device as NumPy's, a copy."""
     return np.array(device_of(array).to_host(array))
-
-
-def flat(array: Any) -> Sequence[Any]:
-    """The elements of an array in C order."""
-    found: list[Any] = np.asarray(array).reshape(-1).tolist()
-    return found
 
 

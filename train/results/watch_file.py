@@ -31,7 +31,6 @@ import numpy as np
 from ..system.files import lines, write_atomically
 
 NAME = "watch.jsonl"
-KINDS = ("gradients", "activations", "attention", "sample")
 #: what is told of the numbers of a layer: their mean, standard deviation, some percentiles, the
 #: share that is exactly 0, and how many are no finite numbers, which the others leave out
 SPREAD = ("mean", "std", "min", "p5", "p25", "p50", "p75", "p95", "max", "zero", "bad")
@@ -71,7 +70,7 @@ def parsed(line: bytes) -> Seen | dict[str, Any] | None:
         if isinstance(entry.get("run"), dict):
             return {key: _fact(value) for key, value in entry["run"].items()}
         kind, step, value = entry["kind"], entry["step"], entry["value"]
-        if type(step) is int and 0 <= step < 2**53 and kind in KINDS and _CHECKS[kind](value):
+        if type(step) is int and 0 <= step < 2**53 and kind in _CHECKS and _CHECKS[kind](value):
             return Seen(kind, step, value)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
@@ -181,3 +180,4 @@ _CHECKS = {
     "attention": _attention,
     "sample": _sample,
 }
+KINDS = tuple(_CHECKS)

@@ -10,7 +10,8 @@ import pytest
 import tinytensor as tt
 from tinytensor import models, nn
 from tinytensor.draw.picture import Picture, Value
-from tinytensor.draw.zooms.statistics import Looked, measured, pooled
+from tinytensor.draw.zooms.statistics import Looked, look, pooled
+from tinytensor.shown.statistics import measured
 
 from .dotgraph import Graph, leaf, parse
 
@@ -49,7 +50,7 @@ def test_statistics_leave_out_what_is_no_number_and_count_it() -> None:
     assert nothing is not None
     assert np.isnan(nothing.mean)
     assert measured(np.empty((0, 3))) is None
-    assert measured(None) is None
+    assert look(None) is None
 
 
 def test_the_largest_numbers_do_not_overflow() -> None:

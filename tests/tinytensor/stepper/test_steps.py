@@ -158,6 +158,20 @@ def test_a_page_that_was_made_holds_no_graph() -> None:
     )
 
 
+def test_statistics_are_of_the_finite_numbers() -> None:
+    x = tt.tensor(np.arange(20.0), requires_grad=True, name="x")
+    x.data[:2] = np.nan, np.inf
+    nothing = tt.tensor(np.full(20, np.nan), requires_grad=True, name="nothing")
+    values = tt.step_through((x + nothing).sum()).data()["values"]
+    found = {v["name"]: v["stats"] for v in values}
+    rest = np.arange(2.0, 20.0)
+    assert found["x"] == pytest.approx(
+        {"mean": rest.mean(), "std": rest.std(), "min": 2, "max": 19, "zero": 0, "bad": 2}, rel=1e-4
+    )
+    numbers = [found["nothing"][key] for key in ("mean", "std", "min", "max")]
+    assert np.isnan(numbers).all() and found["nothing"]["bad"] == 20
+
+
 def test_settings_as_json() -> None:
     assert plain_settings({"axis": (0, -1), "index": (slice(1, None), ..., None)}) == {
         "axis": [0, -1],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..colours import SOFT
 from ..picture import Group, Step, Value
 
 _SPECIAL = set('&<>"\\')
-INK, SOFT, GRADIENT = "#1f2933", "#6b7785", "#b3382c"
 
 # ---- DOT's syntax --------------------------------------------------------------------------------
 

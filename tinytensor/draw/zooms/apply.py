@@ -211,14 +211,20 @@ def _is_diagonal_elsewhere(applied: Applied, i: int) -> bool:
     return True
 
 
+def one_sends_back(applied: Applied, place: int, row: int) -> list[Any]:
+    """What a gradient of 1 at element ``row`` of a result, 0 elsewhere, sends to each operand."""
+    result = applied.results[place]
+    g = np.zeros(result.size)
+    g[row] = 1
+    return applied.pull_back({place: g.reshape(result.shape)})
+
+
 def _matrix(applied: Applied, i: int) -> Any:
     """One row per element of the result: what a gradient of 1 there sends back."""
     out, x = applied.results[0], applied.operands[i]
     rows = np.zeros((out.size, x.size))
     for row in range(out.size):
-        g = np.zeros(out.size)
-        g[row] = 1
-        sent = applied.pull_back({0: g.reshape(out.shape)})[i]
+        sent = one_sends_back(applied, 0, row)[i]
         if sent is not None:
             rows[row] = np.asarray(sent, np.float64).reshape(-1)
     return rows

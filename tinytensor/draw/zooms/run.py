@@ -21,7 +21,7 @@ from ...graph.node import Node, next_seq
 from ...hints.finding import kind_of
 from ...tensor import tree
 from ...tensor.tensor import Tensor, tensor
-from ..walk import reachable
+from ..walk import reachable, several
 from .statistics import Looked, Numbers, look
 
 
@@ -128,7 +128,7 @@ def backwards(result: Run, old: list[tuple[Node, Any, Any]]) -> None:
     for node in nodes:
         if node.seq < result.since:
             old.append((node, node.grad, getattr(node, "walk", None)))
-        if len(node.shape) == 0 or not isinstance(node.shape[0], (tuple, list)):
+        if not several(node.shape):
             watch_gradient(node, result, handles)
         for parent in node.parents:
             if isinstance(parent, Tensor) and parent.requires_grad:
@@ -169,8 +169,7 @@ def watching(result: Run) -> Iterator[None]:
     def note(out: Tensor) -> None:
         if outer is not None:
             outer(out)
-        assert out.node is not None
-        assert out.node is not None  # results that are recorded are what is told of
+        assert out.node is not None  # only results that are recorded are told of
         result.values[out.node.seq] = look(out._data)
 
     state.results = note
