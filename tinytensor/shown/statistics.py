@@ -43,6 +43,11 @@ def measured(x: np.ndarray) -> Stats | None:
     """Statistics of an array on the host, of any shape, in float64; None for no elements."""
     if not x.size:
         return None
+    with np.errstate(all="ignore"):
+        return _measured(x)
+
+
+def _measured(x: np.ndarray) -> Stats:
     y = x.astype(np.float64)
     fine = np.isfinite(y)
     bad = int(y.size - fine.sum())

@@ -49,8 +49,11 @@ class Steps:
     ) -> None:
         """``seconds``: how long Graphviz may take to lay out a view; None for any time."""
         self.title, self.about = title, about
-        self._story, self._direction, self._seconds = story, direction, seconds
+        self._story: Story | None = story  # until its data are made: it holds the graph
+        self._direction, self._seconds = direction, seconds
         self._data: dict[str, Any] | None = None
+        there, back = len(story.views[0].told), sum(t.view == 0 for t in story.backward)
+        self._counts = f"{there} forward, {back} backward"
 
     @property
     def _heading(self) -> str:
@@ -67,10 +70,12 @@ class Steps:
             TooSlow: Graphviz took more than 5 s, where there is a ``limit``.
         """
         if self._data is None:
+            assert self._story is not None
             self._data = steps_data(
                 self._story, self.title, self.about, self._direction, self._seconds
             )
-        return self._data
+            self._story = None
+        return {**self._data, "title": self.title, "about": self.about}
 
     def html(self) -> str:
         """The page's text: one file that asks nobody for anything. Errors as :meth:`data`."""
@@ -98,9 +103,7 @@ class Steps:
         )
 
     def __repr__(self) -> str:
-        views = self._story.views
-        there, back = len(views[0].told), sum(t.view == 0 for t in self._story.backward)
-        return f"<Steps of {self._heading!r}: {there} forward, {back} backward; .save('step.html')>"
+        return f"<Steps of {self._heading!r}: {self._counts}; .save('step.html')>"
 
 
 def step_through(

@@ -19,9 +19,8 @@ from ..draw.picture import CONSTANT, Group, Step, Value
 from ..draw.trace import Tracer
 from ..draw.walk import several
 from ..draw.words import called
-from ..draw.zooms.apply import Applied, Local, apply, local
+from ..draw.zooms.apply import Applied, Local, apply, local, repeats
 from ..graph.grad_mode import no_grad
-from ..graph.node import Dropped
 from ..graph.step import pull_back
 from ..tensor.tensor import Tensor
 
@@ -157,10 +156,11 @@ class Story:
             array, there = self.numbers(node, i, value)
             known &= there
             arrays.append(array)
-        if known:
-            told.applied = apply(node.op, node.params, arrays, node.needs)
+        applied = apply(node.op, node.params, arrays, node.needs) if known else None
+        if applied is not None and repeats(applied):
+            told.applied = applied
             for i, value in told.results.items():
-                self.arrays.setdefault(id(value), told.applied.results[i].data)
+                self.arrays.setdefault(id(value), of_dtype(applied.results[i].data, value))
         elif node.value is not None and not written(node.version, node):
             self.arrays[id(told.results[0])] = host(node.value)
 
@@ -193,7 +193,8 @@ class Story:
             if all(g is None for g in cotangents.values()):
                 continue
             if told.applied is not None:
-                told.terms = told.applied.pull_back(cotangents)
+                found = told.applied.pull_back(cotangents)
+                told.terms = [of_dtype(*pair) for pair in zip(found, told.operands, strict=True)]
                 told.locals = [local(told.applied, i) for i in range(len(told.operands))]
             else:
                 told.terms = by_the_graph(told.node, cotangents, self.device)
@@ -202,7 +203,8 @@ class Story:
                 if value is None or term is None or id(value) in entering:
                     continue
                 before = self.grads.get(id(value))
-                self.grads[id(value)] = term if before is None else before + term
+                with np.errstate(all="ignore"):
+                    self.grads[id(value)] = term if before is None else before + term
 
     # ---- inside ----------------------------------------------------------------------------------
 
@@ -251,10 +253,20 @@ class Story:
         return False
 
 
+def of_dtype(array: Any, value: Value | None) -> Any:
+    """An array as the engine has it: what computes in float32 on float16 gives float16."""
+    if array is None or value is None or array.dtype == value.dtype or value.role == CONSTANT:
+        return array
+    with np.errstate(all="ignore"):
+        return array.astype(value.dtype)
+
+
 def by_the_graph(node: Any, cotangents: dict[int, Any], device: Device) -> list[Any]:
-    """What a node sends back to each operand by what it has kept; nothing if that was freed."""
+    """What a node sends back to each operand by what it has kept; nothing if that was freed or
+    written to, or is to be computed again: that would run the user's function, and keep it all."""
     found: list[Any] = [None] * len(node.parents)
-    if type(node.saved) is not tuple and not isinstance(node.saved, Dropped):
+    changed = any(v is not None and v[0].count != v[1] for v in node.versions)
+    if changed or type(node.saved) is not tuple:
         return found
     parts = {i: None if g is None else device.from_host(g) for i, g in cotangents.items()}
     g = [parts.get(i) for i in range(len(node.dtype))] if several(node.shape) else parts[0]

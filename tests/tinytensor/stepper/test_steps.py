@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import weakref
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,27 @@ def test_what_is_too_large_is_left_out_and_what_is_known_stays() -> None:
     values = {tuple(v["shape"]): v for v in data["values"]}
     assert values[70, 70]["data"] is None and len(values[70, 1]["data"]) == 70
     assert values[70, 70]["stats"]["max"] == pytest.approx(float(x.data.max()), rel=1e-4)
+
+
+def test_statistics_of_the_largest_numbers() -> None:
+    x = tt.tensor(np.full(20, 1e308), requires_grad=True)
+    with np.errstate(all="raise"):
+        data = tt.step_through((x * 1e-308).sum()).data()
+    stats = data["values"][0]["stats"]
+    assert (stats["mean"], stats["std"], stats["max"], stats["bad"]) == (1e308, 0.0, 1e308, 0)
+
+
+def test_a_page_that_was_made_holds_no_graph() -> None:
+    out = neuron()
+    node, steps = weakref.ref(out.node), tt.step_through(out)
+    before = repr(steps)
+    steps.html()
+    del out
+    assert node() is None
+    steps.title = "another"  # read when the page is written
+    assert steps.data()["title"] == "another" and repr(steps) == before.replace(
+        "Step through tanh", "another"
+    )
 
 
 def test_statistics_are_of_the_finite_numbers() -> None:

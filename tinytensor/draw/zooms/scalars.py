@@ -11,7 +11,7 @@ from ..labels import number
 from ..picture import CONSTANT, Group, Picture, Step, Value
 from ..trace import Tracer
 from ..words import words_for
-from .apply import Applied, apply, one_sends_back
+from .apply import Applied, apply, one_sends_back, repeats
 
 NODES = 200  # boxes and circles; with more of them nobody sees anything
 
@@ -110,6 +110,9 @@ class _Scalars:
             for i, array in enumerate(arrays)
         ]
         applied = apply(op, node.params, arrays, asked)
+        if not repeats(applied):  # then its derivatives at these numbers are not known
+            asked = [False] * len(arrays)
+            applied = apply(op, node.params, arrays, asked)
         words = words_for(node, reads, step.fused)
         touches = [
             None if value is None or value.role == CONSTANT else dependence(applied, arrays, i)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,13 +54,14 @@ def pooled(several: list[Looked | None]) -> Looked | None:
         return Looked(known[0], None)
     share = [(stats.size - stats.bad) / (size - bad) for stats in fine]
     mean = sum(p * stats.mean for p, stats in zip(share, fine, strict=True))
-    spread = sum(
-        p * (stats.std**2 + (stats.mean - mean) ** 2) for p, stats in zip(share, fine, strict=True)
-    )
-    square = sum(p * stats.rms**2 for p, stats in zip(share, fine, strict=True))
+    roots = [math.sqrt(p) for p in share]
+    pairs = list(zip(roots, fine, strict=True))
+    apart = [root * stats.mean - root * mean for root, stats in pairs]
+    spread = math.hypot(*apart, *(root * stats.std for root, stats in pairs))
+    square = math.hypot(*(root * stats.rms for root, stats in pairs))
     low, high = min(stats.low for stats in fine), max(stats.high for stats in fine)
     zero = sum(stats.zero * stats.size for stats in known) / size
-    return Looked(Stats(mean, spread**0.5, low, high, square**0.5, zero, bad, size), None)
+    return Looked(Stats(mean, spread, low, high, square, zero, bad, size), None)
 
 
 class Numbers:
