@@ -113,9 +113,10 @@ def draw(
             f"tensor: expected a Tensor, several in a list, a module or a function, got {kinds}"
         )
     if inputs:
+        advice = f"; to fold modules, write depth={inputs[0]}" if type(inputs[0]) is int else ""
         raise TypeError(
             "inputs: expected none, as a tensor is drawn, and not a function to be called with them"
-            f"; to fold modules, write depth={inputs[0]!r}"
+            + advice
         )
     return chosen.drawing(tensors, None)
 

@@ -89,8 +89,10 @@ class Steps:
             NoRenderer: there is no Graphviz to lay out the graph with.
             OSError: the file could not be written.
         """
+        if not isinstance(path, (str, Path)):
+            raise TypeError(f"path: expected the name of a file, got {type(path).__name__}")
         path = Path(path)
-        if path.suffix.lower() not in (".html", ".htm"):
+        if path.suffix.lower() != ".html":
             raise ValueError(f"path: expected a file name that ends in .html, got {str(path)!r}")
         path.write_text(self.html(), encoding="ascii")
         return path
@@ -108,7 +110,7 @@ class Steps:
 
 def step_through(
     tensor: Tensor,
-    *,
+    *inputs: Any,
     gradient: Any = None,
     title: Text | None = None,
     about: Text = "",
@@ -128,6 +130,7 @@ def step_through(
 
     Args:
         tensor: what to go back from; it must have a graph.
+        inputs: none: a model is called first, ``tt.step_through(model(x).sum())``.
         gradient: what backward starts from, of the tensor's shape; 1 for a scalar.
         title: the page's heading; by default the tensor's name or op. A text, or several by
             language: ``{"en": "A neuron", "zh": "一个神经元"}``.
@@ -145,13 +148,22 @@ def step_through(
         ValueError: ``gradient`` has another shape; there are more ops than ``limit``; ``direction``
             is neither.
     """
-    if not isinstance(tensor, Tensor):
-        raise TypeError(f"step_through: tensor: expected a Tensor, got {type(tensor).__name__}")
+    if inputs or not isinstance(tensor, Tensor):
+        kind = type(tensor).__name__
+        advice = "; pass what it returns: tt.step_through(model(x).sum())"
+        raise TypeError(
+            f"step_through: tensor: expected one Tensor, got {kind}"
+            + (f" and {len(inputs)} more" if inputs else "")
+            + (advice if callable(tensor) else "")
+        )
     if direction not in (None, "LR", "TB"):
         raise ValueError(f"step_through: direction: expected LR, TB or None, got {direction!r}")
     _check_text("title", "" if title is None else title)
     _check_text("about", about)
-    start = cotangent(tensor, gradient, "gradient", False)
+    try:
+        start = cotangent(tensor, gradient, "gradient", False)
+    except RuntimeError as error:
+        raise RuntimeError(str(error).replace("backward:", "step_through:", 1)) from None
     if limit is not None and (count := len(reachable([tensor.node]))) > limit:
         raise ValueError(
             f"step_through: the graph has {count:,} ops, the limit is {limit:,}: step through a "

@@ -76,7 +76,9 @@ class _Encoder:
             array = np.asarray(value.data)
         leaf = value.step is None and value.role != COMPUTED
         data, gradient = numbers(array, size, exact=leaf), numbers(grad, size)
-        return entry(value, data, gradient, _measured(array), _measured(grad))
+        why = None if data is not None else "large"
+        why = self.story.unknown.get(id(value), why) if array is None else why
+        return entry(value, data, gradient, _measured(array), _measured(grad), why)
 
     # ---- steps -----------------------------------------------------------------------------------
 

@@ -100,6 +100,8 @@ class Story:
         views: 0 is the graph itself.
         told: every step of every view.
         arrays: by id of a value, its numbers, on the CPU; not there where they are not known.
+        unknown: and why not: "changed" since, "gone" (nobody holds it any more) or "freed" by a
+            backward.
         grads: likewise its gradient, of a backward that nobody else sees.
         backward: the steps in the order in which they are walked back.
     """
@@ -109,6 +111,7 @@ class Story:
         self.views: list[View] = []
         self.told: list[Told] = []
         self.arrays: dict[int, Any] = {}
+        self.unknown: dict[int, str] = {}
         self.grads: dict[int, Any] = {}
         self.backward: list[Told] = []
         self.device = output.device
@@ -163,6 +166,10 @@ class Story:
                 self.arrays.setdefault(id(value), of_dtype(applied.results[i].data, value))
         elif node.value is not None and not written(node.version, node):
             self.arrays[id(told.results[0])] = host(node.value)
+        else:
+            read = (self.unknown.get(id(value)) for value in told.operands)
+            why = next(filter(None, read), "freed")
+            self.unknown.update({id(value): why for value in told.results.values()})
 
     def numbers(self, node: Any, i: int, value: Value | None) -> tuple[Any, bool]:
         """What a node was given as operand ``i``, and whether that is known."""
@@ -175,6 +182,9 @@ class Story:
         array, there = operand(node, i)
         if there:
             self.arrays[id(value)] = array = host(array)
+        elif value.step is None:
+            leaf = node.parents[i] is not None or id(value) in self.tracers[-1].tensors
+            self.unknown.setdefault(id(value), "changed" if leaf else "gone")
         return array, there
 
     # ---- backward --------------------------------------------------------------------------------

@@ -12,9 +12,12 @@ from ..shown.statistics import Stats
 
 def entry(
     value: Value, data: list[Any] | None, grad: list[Any] | None,
-    stats: Stats | None, grad_stats: Stats | None,
+    stats: Stats | None, grad_stats: Stats | None, unknown: str | None = None,
 ) -> dict[str, Any]:
-    """A value as ``docs/pages.md`` describes it; ``data`` and ``grad`` are of :func:`numbers`."""
+    """A value as ``docs/pages.md`` describes it; ``data`` and ``grad`` are of :func:`numbers`.
+
+    ``unknown``: why there are no data.
+    """
     return {
         "name": value.name,
         "called": value.hint,
@@ -28,6 +31,7 @@ def entry(
         "stats": statistics(stats),
         "grad_stats": statistics(grad_stats),
         "flags": list(value.flags),
+        "unknown": unknown,
     }  # fmt: skip
 
 

@@ -18,6 +18,12 @@ APART = 12  # lines that nobody used, and a file is cut there
 _PROGRAM = ("tinytensor", "tinytensor.exe", "__main__.py")
 
 
+def _is_others(file: str) -> bool:
+    """Is this no code of the user's: an installed package, or the command line?"""
+    parts = os.path.normpath(file).split(os.sep)
+    return parts[-1] in _PROGRAM or "site-packages" in parts or "dist-packages" in parts
+
+
 class Lines:
     """The pieces of the user's files in which ops were made.
 
@@ -33,7 +39,7 @@ class Lines:
             if (where := located(point)) is not None:
                 used.setdefault(where.file, set()).update((where.line, where.end_line))
         for file, numbers in used.items():
-            if os.path.basename(file) in _PROGRAM:
+            if _is_others(file):
                 continue
             text = linecache.getlines(file)
             for first, last in _runs(sorted(numbers)):

@@ -59,6 +59,8 @@ def watch(
     if html is not None:
         if port is not None:
             raise ConfigError("port: a page in a file has none; leave --port or --html out")
+        if Path(html).suffix.lower() != ".html":
+            raise ConfigError(f"html: expected a file name that ends in .html, got {html!r}")
         try:
             written = write_bytes(html, replay(followed).encode())
         except OSError as error:

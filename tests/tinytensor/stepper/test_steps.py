@@ -172,6 +172,18 @@ def test_statistics_are_of_the_finite_numbers() -> None:
     assert np.isnan(numbers).all() and found["nothing"]["bad"] == 20
 
 
+def test_why_numbers_are_missing_is_said() -> None:
+    w = tt.randn(3, 3, requires_grad=True, name="w")
+    x = tt.randn(80, 80, requires_grad=True, name="x")
+    loss = (w @ w).sum() + x.sum()
+    loss.backward()
+    with tt.no_grad():
+        w -= 0.1
+    values = {v["name"]: v for v in tt.step_through(loss).data()["values"]}
+    assert values["w"]["data"] is None and values["w"]["unknown"] == "changed"
+    assert values["x"]["data"] is None and values["x"]["unknown"] == "large"
+
+
 def test_settings_as_json() -> None:
     assert plain_settings({"axis": (0, -1), "index": (slice(1, None), ..., None)}) == {
         "axis": [0, -1],
@@ -191,6 +203,8 @@ def test_the_file_and_the_notebook(tmp_path: Path) -> None:
     assert 'sandbox="allow-scripts"' in frame and unescape(frame).count("<!doctype html>") == 1
     with pytest.raises(ValueError, match=r"path: expected a file name that ends in \.html"):
         steps.save(tmp_path / "step.svg")
+    with pytest.raises(TypeError, match="path: expected the name of a file, got int"):
+        steps.save(3)  # type: ignore[arg-type]
     with pytest.raises(OSError):
         steps.save(tmp_path / "missing" / "step.html")
 
@@ -208,9 +222,11 @@ def test_names_are_text(names: list[str], title: str) -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(TypeError, match="tensor: expected a Tensor, got float"):
+    with pytest.raises(TypeError, match="tensor: expected one Tensor, got float$"):
         tt.step_through(1.0)  # type: ignore[arg-type]
-    with pytest.raises(RuntimeError, match="has no graph"):
+    with pytest.raises(TypeError, match=r"got Linear and 1 more; pass what it returns: tt\.step"):
+        tt.step_through(tt.nn.Linear(2, 1), tt.ones(1, 2))  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="^step_through: this tensor .* has no graph"):
         tt.step_through(tt.ones(1))
     with pytest.raises(RuntimeError, match=r"expected a scalar output, got shape \(2,\)"):
         tt.step_through(tt.ones(2, requires_grad=True) * 2)

@@ -182,6 +182,8 @@ def test_what_was_written_to_is_not_known() -> None:
     assert id(mul.results[0]) not in story.arrays and id(mul.operands[0]) not in story.arrays
     assert float(story.arrays[id(total.results[0])]) == loss.item()  # small: the graph knows it
     assert mul.terms[0] is None and exp.terms == [None]
+    why = [story.unknown.get(id(v)) for v in (mul.operands[0], mul.results[0], exp.results[0])]
+    assert why == ["changed", "changed", "changed"]
 
 
 def test_a_large_constant_is_known_while_it_lives() -> None:
@@ -193,6 +195,7 @@ def test_a_large_constant_is_known_while_it_lives() -> None:
     story = story_of(loss)
     sub, power, mean = story.told
     assert id(sub.operands[1]) not in story.arrays
+    assert story.unknown[id(sub.operands[1])] == "gone"
     assert id(sub.results[0]) in story.arrays  # the square has kept it
     expected = tt.grad(loss, x)[0].data
     np.testing.assert_array_equal(sub.terms[0], expected)

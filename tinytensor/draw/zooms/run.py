@@ -78,6 +78,7 @@ def run(what: Callable[..., Any], inputs: tuple[Any, ...]) -> Iterator[Run]:
     modules = modules_of(what)
     result = Run(since=next_seq())
     with generators_kept(modules), buffers_kept(modules), enable_grad():
+        check_inputs(what, inputs)
         given = named_inputs(what, inputs)
         with watching(result):
             returned = what(*given)
@@ -214,6 +215,28 @@ def named_inputs(what: Any, inputs: tuple[Any, ...]) -> list[Any]:
 
     names = parameter_names(what.forward if is_module else what, len(inputs))
     return [nest(given, name) for given, name in zip(inputs, names, strict=True)]
+
+
+def check_inputs(what: Any, inputs: tuple[Any, ...]) -> None:
+    """Refuse a call for which inputs are missing.
+
+    Raises:
+        TypeError: names them.
+    """
+    called = getattr(what, "forward", what)
+    try:
+        parameters = inspect.signature(called).parameters.values()
+    except (TypeError, ValueError):
+        return  # nobody can tell
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    missing = [p.name for p in places[len(inputs) :] if p.default is p.empty]
+    if missing:
+        name = getattr(what, "__name__", type(what).__name__)
+        example = ", ".join(p.name for p in places if p.default is p.empty)
+        raise TypeError(
+            f"inputs: {name} needs {', '.join(missing)} too, which it is called with: "
+            f"tt.draw({name}, {example})"
+        )
 
 
 def parameter_names(what: Any, count: int) -> list[str]:
