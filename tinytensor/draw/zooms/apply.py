@@ -5,7 +5,7 @@ All of it is asked of the engine's own rules: nothing is derived a second time h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -196,7 +196,11 @@ def _is_diagonal_elsewhere(applied: Applied, i: int) -> bool:
     """Whether the derivative is diagonal with numbers between 1/2 and 3/2 as operands: random ones,
     and falling ones, which what sorts would not leave in their places."""
     random_numbers = np.random.default_rng(8).uniform
-    for draw in (lambda n: random_numbers(0.5, 1.5, n), lambda n: np.linspace(1.5, 0.5, n)):
+    draws: list[Callable[[int], np.ndarray]] = [
+        lambda n: random_numbers(0.5, 1.5, n),
+        lambda n: np.linspace(1.5, 0.5, n),
+    ]
+    for draw in draws:
         arrays = [x.data if isinstance(x, Tensor) else x for x in applied.operands]
         for k, x in enumerate(arrays):
             if isinstance(x, np.ndarray) and x.dtype.kind == "f":
