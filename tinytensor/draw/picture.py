@@ -116,6 +116,11 @@ class Value:
         return math.prod(self.shape or ())
 
     @property
+    def brought(self) -> bool:
+        """Does it stand outside of the modules that read it? Parameters stand inside."""
+        return self.step is None and self.role in (INPUT, COMPUTED) and not self.inner
+
+    @property
     def stats(self) -> Stats | None:
         """Statistics of its numbers, where these were asked for and are known."""
         return None if self.looked is None else self.looked.stats

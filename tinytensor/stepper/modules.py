@@ -10,7 +10,7 @@ import numpy as np
 
 from ..draw.fold import add_flags, copies, home
 from ..draw.labels import inside_words, name_of
-from ..draw.picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
+from ..draw.picture import CONSTANT, PARAMETER, Group, Picture, Step, Value
 from ..draw.words import SYMBOLS, flag_words
 from ..draw.zooms.inside import path_of
 from ..shown.statistics import Stats
@@ -156,8 +156,7 @@ class _Modules:
             if value.step is not None:
                 crosses = whose.get(id(value.step)) is not shown
             else:
-                crosses = not alone or (value.role in (INPUT, COMPUTED) and not value.inner)
-                crosses = crosses and value.role != CONSTANT
+                crosses = (value.brought or not alone) and value.role != CONSTANT
             if crosses:
                 if not any(other is value for other in shown.inputs):
                     shown.inputs.append(value)
@@ -264,7 +263,7 @@ class _Modules:
     def enters(self, value: Value, inner: set[int]) -> bool:
         if value.step is not None:
             return id(value) not in inner
-        return value.role in (INPUT, COMPUTED) and not value.inner
+        return value.brought
 
     def leaves(self, value: Value, view: _View) -> bool:
         own = view.group
