@@ -123,7 +123,8 @@ def test_help_is_complete_and_has_the_defaults(folder: Path) -> None:
         assert f"--{f.name.replace('_', '-')}" in text, f.name
         if f.metadata["default"] is not None:
             assert f"(default: {f.metadata['default']})" in text, f.name
-    assert text.count("(default: ") == len(fields(TrainConfig)) - 1, "all but --tie-weights"
+    own = len(fields(TrainConfig)) - 1  # all but --tie-weights
+    assert text.count("(default: ") == own + 2, "and --watch-every, --port"
     for name in ("sample", "draw", "info"):
         assert call(name, "--help", cwd=folder).returncode == 0
     assert call("--version", cwd=folder).stdout == f"tinytensor {tt.__version__}\n"
