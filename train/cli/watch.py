@@ -72,7 +72,7 @@ def watch(
     from ..watch.server import Server
 
     server = Server(followed, live, port or 0)
-    with Stop() as stop:
+    with Stop(words="") as stop:  # there is no step, and nothing to save
         with stop.at_once():
             server.start()
         print(f"watch it learn: {server.address}\n(Ctrl-C ends it)", flush=True)
