@@ -31,6 +31,7 @@ export function App({ original }) {
   const [language, setLanguage] = useState(preferred);
   const [theme, setTheme] = useState("");
   const [help, setHelp] = useState(false);
+  const [notice, setNotice] = useState("");
   const [from, setFrom] = useState(null);  // where on the stage an opened view grows from
 
   const words = useMemo(() => ({ say: sayer(language), language }), [language]);
@@ -50,6 +51,7 @@ export function App({ original }) {
   useEffect(() => { document.documentElement.dataset.theme = theme; }, [theme]);
 
   const moveTo = useCallback((place, of = view) => {
+    setNotice("");
     select(null);
     point(null);
     setPlaces(before => ({ ...before, [of]: place }));
@@ -77,6 +79,10 @@ export function App({ original }) {
   }, [playing, index, speed, view, list]);
 
   const show = (to, origin) => {
+    setNotice("");
+    // what is told of the view begins at the top
+    document.querySelector(".panel").scrollTop = 0;
+    window.scrollTo(0, 0);
     setPlaying(false);
     select(null);
     point(null);
@@ -113,10 +119,15 @@ export function App({ original }) {
     },
     openNow: () => {
       const step = selected?.step ?? moment?.step;
-      if (step !== undefined) latest.current.open(step);
+      if (step !== undefined && (data.steps[step].opens ?? null) !== null) latest.current.open(step);
+      else setNotice(words.say("nothing opens"));
     },
     editable: id => play && !trouble && isLeaf(data, id) && data.values[id].data !== null && data.values[id].dtype !== "bool",
-    edit: (value, at, number) => setEdits(before => edited(before, original, { value, index: at, number })),
+    edit: (value, at, number) => {
+      setEdits(before => edited(before, original, { value, index: at, number }));
+      const stage = document.querySelector(".stage").getBoundingClientRect();
+      if (stage.top < 0 || stage.bottom > innerHeight) document.querySelector(".stage").scrollIntoView({ block: "nearest" });
+    },
     reset: () => setEdits([]),
     help: () => setHelp(true),
   };
@@ -145,16 +156,16 @@ export function App({ original }) {
   };
   const shared = { data, view, moment, list, index, state, words, selected, pointed, explained, marks, changes, act, play };
   return (
-    <div class={`page ${play ? "" : "plain"}`}>
+    <div class={`page ${play ? "" : "plain"} ${playing ? "playing" : ""}`}>
       <Header {...shared} settings={settings} />
       {!play && <Search data={data} words={words} go={act.goTo} />}
       <main>
-        <Stage {...shared} still={still} duration={Math.min(900, 800 / speed)} from={from} />
+        <Stage {...shared} still={still} duration={Math.min(900, 800 / speed)} from={from} notice={notice} />
         {play && <Player list={list} index={index} playing={playing} speed={speed} words={words} go={go} />}
         <Panel {...shared} edited={edits.length > 0} trouble={problem}
           compare={() => compared(data, original, edits, data.views[0].values.filter(id => isLeaf(data, id)))} />
       </main>
-      {play && <p class="unseen" aria-live="polite" aria-atomic="true">{announced(data, list, index, words)}</p>}
+      {play && <p class="unseen" aria-live="polite" aria-atomic="true">{notice || announced(data, list, index, words)}</p>}
       {help && <Help words={words} play={play} close={() => setHelp(false)} />}
     </div>
   );

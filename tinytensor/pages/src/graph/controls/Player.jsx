@@ -16,6 +16,7 @@ export function Player({ list, index, playing, speed, words, go }) {
         <input type="range" min={0} max={last} value={index} aria-label={say("slider")} aria-valuetext={say("progress", { at: index, all: last })}
           style={{ "--at": `${100 * index / Math.max(1, last)}%`, "--turn": `${100 * (turn < 0 ? 1 : (turn - 0.5) / Math.max(1, last))}%` }}
           onInput={event => go.to(Number(event.currentTarget.value))} />
+        {turn >= 0 && <button type="button" class="turn" onClick={() => go.to(turn)}>{say("to backward")}</button>}
       </div>
       <div class="buttons">
         {button("first", () => go.to(0), { disabled: index === 0 })}
@@ -23,7 +24,6 @@ export function Player({ list, index, playing, speed, words, go }) {
         {button(playing ? "pause" : "play", go.toggle, { class: "big main" })}
         {button("next", go.next, { disabled: index === last, class: "big next" })}
         {button("last", () => go.to(last), { disabled: index === last })}
-        {turn >= 0 && <button type="button" class="turn" onClick={() => go.to(turn)}>{say("to backward")}</button>}
         <label class="speed"><span>{say("speed")}</span>
           <select value={speed} onChange={event => go.speed(Number(event.currentTarget.value))}>
             {SPEEDS.map(one => <option key={one} value={one} selected={one === speed}>{one}×</option>)}

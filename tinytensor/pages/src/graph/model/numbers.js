@@ -18,6 +18,20 @@ export function number(x, digits = 4, dtype = "") {
   return (x < 0 ? MINUS : "") + text.replace("e-", `e${MINUS}`);
 }
 
+// numbers that are read together: as many decimals as the largest has in these digits, so that what is
+// seen of them adds up; those that would be left with less than two digits keep two of their own
+export function aligned(list, digits = 4, dtype = "") {
+  const sizes = list.map(Math.abs).filter(Number.isFinite), most = Math.max(0, ...sizes);
+  if (dtype === "bool" || sizes.every(Number.isInteger) || most < 1e-4 || most >= 1e6) {
+    return list.map(x => number(x, digits, dtype));
+  }
+  const all = Math.max(0, digits - 1 - Math.floor(Math.log10(most)));
+  const own = x => x !== 0 && Number.isFinite(x) && Math.abs(x) >= 9.5 * 10 ** -all;
+  const ends = list.filter(own).map(x => x.toFixed(all).replace(/^[^.]*\.?/, "").replace(/0+$/, "").length);
+  const kept = Math.max(0, ...ends);
+  return list.map(x => own(x) ? (x < 0 ? MINUS : "") + Math.abs(x).toFixed(kept) : number(x, 2));
+}
+
 // for a sum or product: negative numbers in brackets
 export const bracketed = (x, dtype) =>
   x < 0 ? `(${number(x, 4, dtype)})` : number(x, 4, dtype);

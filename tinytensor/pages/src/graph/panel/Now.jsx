@@ -1,9 +1,9 @@
 // What happens at the moment: the sentence, and its numbers.
 
 import { bracketed, brief, clean, number } from "../model/numbers.js";
-import { isScalar, nameOf, titleOf } from "../model/names.js";
+import { isScalar, nameOf, titleOf, unknown } from "../model/names.js";
 import { isBackward, termOf } from "../model/moments.js";
-import { SIGNS } from "../model/rules.js";
+import { ruleOf, SIGNS, speaksOf } from "../model/rules.js";
 import { told } from "../words/words.js";
 import { sentence } from "../model/sentences.js";
 import { Rule } from "./Formula.jsx";
@@ -30,6 +30,8 @@ const letter = (data, id, words) => <i><bdi>{nameOf(data, id, words, 24)}</bdi><
 // in a fraction: the op's own letter for what has no name
 const short = (data, id, letter) => <i><bdi>{data.values[id].name ? brief(data.values[id].name, 16) : letter || "x"}</bdi></i>;
 
+const of = (data, step) => [...step.outputs, ...step.inputs].filter(id => id !== null).map(id => data.values[id]);
+
 function Equation({ children }) {
   return <p class="equation">{children}</p>;
 }
@@ -37,7 +39,7 @@ function Equation({ children }) {
 function Forward({ data, step, words, act, marks }) {
   const [out, ...more] = step.outputs.map(id => data.values[id]);
   const inputs = step.inputs.filter(id => id !== null).map(id => data.values[id]);
-  if (!out.data) return <p class="soft">{words.say("too large")}</p>;
+  if (!out.data) return <p class="soft">{unknown([out], words)}</p>;
   const scalars = !more.length && isScalar(out) && inputs.every(one => isScalar(one) && one.data);
   const sign = SIGNS[step.op];
   if (scalars && sign && inputs.length === 2) {
@@ -82,7 +84,7 @@ function Arrive({ data, moment, step, words, act, marks, state }) {
       </div>
     );
   }
-  if (!moment.gradient) return <p class="soft">{say("too large")}</p>;
+  if (!moment.gradient) return <p class="soft">{unknown(of(data, step), words)}</p>;
   const parts = state.sums.get(out.id)?.terms || [];
   if (isScalar(out)) {
     const sum = parts.length > 1 && parts.every(Boolean)
@@ -110,7 +112,7 @@ function Local({ data, moment, step, words, act, marks }) {
   return (
     <div>
       <Scroller class="rule wide" label={say("gradient rule")}><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></Scroller>
-      <Legend {...{ data, step, words }} />
+      <Legend {...{ data, step, words }} operand={moment.operand} />
       {single && (
         <Equation>
           <span class="fraction"><span>∂{short(data, out.id, "out")}</span><span>∂{short(data, operand.id, step.names[moment.operand])}</span></span>
@@ -122,15 +124,22 @@ function Local({ data, moment, step, words, act, marks }) {
   );
 }
 
-const Legend = ({ data, step, words }) => (
-  <p class="soft">{words.say("g stands for")}{named(data, step, words)}</p>
-);
+// what the letters of the rule shown stand for
+function Legend({ data, step, words, operand }) {
+  const rule = ruleOf(data.ops[step.op]?.gradient, step.names[operand]), { say } = words;
+  const parts = [
+    ...["g", "out"].filter(one => speaksOf(rule, one)).map(one => say(`${one} stands for`)),
+    ...named(data, step, words, rule),
+  ];
+  return parts.length > 0 && <p class="soft">{parts.map((part, i) => <span key={i}>{i > 0 && (words.language === "zh" ? "，" : ", ")}{part}</span>)}</p>;
+}
 
 // "x: w, y: n" where the op calls its operands otherwise than the user does
-function named(data, step, words) {
-  const pairs = step.inputs.flatMap((id, i) => id === null || !step.names[i] ? []
-    : nameOf(data, id, words) === step.names[i] ? [] : [<span key={i}>, {step.names[i]}: {letter(data, id, words)}</span>]);
-  return pairs.length && pairs.length < 6 ? pairs : null;
+function named(data, step, words, rule) {
+  const colon = words.language === "zh" ? "：" : ": ";
+  const pairs = step.inputs.flatMap((id, i) => id === null || !step.names[i] || !speaksOf(rule, step.names[i]) ? []
+    : nameOf(data, id, words) === step.names[i] ? [] : [<>{clean(step.names[i])}{colon}{letter(data, id, words)}</>]);
+  return pairs.length < 6 ? pairs : [];
 }
 
 function LocalTable({ data, local, out, operand, words, act, marks, step, moment }) {
@@ -146,15 +155,18 @@ function LocalTable({ data, local, out, operand, words, act, marks, step, moment
   );
 }
 
+const MATRIX = 144;  // elements of a local derivative beside the two others
+
 function Term({ data, list, index, moment, step, words, act, marks, state }) {
   const { say } = words, term = step.terms[moment.operand], local = step.local[moment.operand];
   const out = data.values[step.outputs[0]], operand = data.values[moment.value], g = moment.gradient;
   const name = nameOf(data, operand.id, words);
   const scalar = g && g.length === 1 && local?.data.length === 1 && term?.length === 1;
+  const shown = g && local && (local.kind === "diagonal" || local.data.length <= MATRIX);
   const sums = state.sums.get(moment.value), several = moment.of > 1;
   return (
     <div>
-      {!term && <p class="soft">{say("too large")}</p>}
+      {!term && <p class="soft">{unknown(of(data, step), words)}</p>}
       {scalar && (
         <Equation>
           <span class="grad">{number(g[0])}</span> × <span class="local">{bracketed(local.data[0])}</span> = <b class="grad">{number(term[0])}</b>
@@ -163,21 +175,23 @@ function Term({ data, list, index, moment, step, words, act, marks, state }) {
       {term && !scalar && (
         <>
           <Scroller class="rule wide" label={say("gradient rule")}><Rule op={data.ops[step.op]} name={step.names[moment.operand]} /></Scroller>
-          <Legend {...{ data, step, words }} />
+          <Legend {...{ data, step, words }} operand={moment.operand} />
           <div class="flowing">
             {g && <Matrix kind="grad" caption={say("arrived title", { out: nameOf(data, out.id, words) })} numbers={g} shape={out.shape}
               at={{ value: out.id, of: "grad" }} {...{ words, act, marks }} />}
-            {local?.kind === "diagonal" && (
+            {shown && (
               <>
                 <span class="sign">×</span>
-                <Matrix kind="local" caption={say("local title")} numbers={local.data} shape={out.shape}
+                <Matrix kind="local" caption={say("local title")} numbers={local.data}
+                  shape={local.kind === "diagonal" ? out.shape : [local.rows, local.columns]}
                   at={{ value: operand.id, of: "local", step: step.id, operand: moment.operand }} {...{ words, act, marks }} />
               </>
             )}
-            <span class="sign">{local?.kind === "diagonal" ? "=" : "→"}</span>
+            <span class="sign">{shown ? "=" : "→"}</span>
             <Matrix kind="grad made" caption={say("term title", { operand: name })} name={name} numbers={term} shape={operand.shape}
               at={{ value: operand.id, of: "term", step: step.id, operand: moment.operand }} {...{ words, act, marks }} />
           </div>
+          {shown && local.kind === "matrix" && <p class="soft">{say("times rows", { operand: name })}</p>}
           {local?.kind === "diagonal" && g && g.length !== term.length && <p class="soft">{say("summed", { operand: name })}</p>}
         </>
       )}

@@ -1,6 +1,6 @@
 // A number that is being changed: Enter takes it, Escape doesn't.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 
 const WORDS = { nan: NaN, inf: Infinity, "-inf": -Infinity };
 
@@ -20,16 +20,20 @@ export function NumberInput({ value, label, words, done }) {
     if (next === null && !leave) setWrong(true);
     else finish(next === value ? null : next);
   };
+  const told = useId();
   return (
-    <input ref={input} class="edit" type="text" inputMode="decimal" value={text} aria-label={label}
-      aria-invalid={wrong} title={wrong ? words.say("not a number") : undefined}
-      onInput={event => { setText(event.currentTarget.value); setWrong(false); }}
-      onKeyDown={event => {
-        event.stopPropagation();
-        if (event.key === "Enter") take(false);
-        if (event.key === "Escape") finish(null);
-      }}
-      onPointerDown={event => event.stopPropagation()} onClick={event => event.stopPropagation()}
-      onBlur={() => take(true)} />
+    <div>
+      <input ref={input} class="edit" type="text" inputMode="decimal" value={text} aria-label={label}
+        aria-invalid={wrong} aria-describedby={wrong ? told : undefined}
+        onInput={event => { setText(event.currentTarget.value); setWrong(false); }}
+        onKeyDown={event => {
+          event.stopPropagation();
+          if (event.key === "Enter") take(false);
+          if (event.key === "Escape") finish(null);
+        }}
+        onPointerDown={event => event.stopPropagation()} onClick={event => event.stopPropagation()}
+        onBlur={() => take(true)} />
+      {wrong && <span class="wrong" id={told} role="alert">{words.say("not a number")}</span>}
+    </div>
   );
 }

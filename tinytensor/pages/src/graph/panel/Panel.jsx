@@ -17,9 +17,9 @@ export function Panel(props) {
       {selected?.value !== undefined && <ValueCard {...{ data, words, act, marks, state, play }} id={selected.value} />}
       {!play && !selected && <Flagged data={data} words={words} go={act.goTo} />}
       {play && <MadeOf found={explained} words={words} />}
+      {play && <WhatIf {...props} />}
       {step !== undefined && <Source data={data} line={data.steps[step].line} words={words} />}
       {step !== undefined && <About key={step} data={data} step={data.steps[step]} words={words} act={act} />}
-      {play && <WhatIf {...props} />}
     </aside>
   );
 }

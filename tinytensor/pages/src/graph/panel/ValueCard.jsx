@@ -1,7 +1,7 @@
 // One value that was chosen: its numbers, its gradient, its statistics.
 
 import { clean, number, shapeText } from "../model/numbers.js";
-import { nameOf, roleOf } from "../model/names.js";
+import { nameOf, roleOf, unknown } from "../model/names.js";
 import { Matrix } from "./Matrix.jsx";
 
 export function ValueCard({ data, id, words, act, marks, state, play }) {
@@ -16,6 +16,7 @@ export function ValueCard({ data, id, words, act, marks, state, play }) {
       ))}
       {value.data && shown && <Matrix caption={say("data")} name={name} numbers={value.data} shape={value.shape} dtype={value.dtype}
         at={{ value: id, of: "data" }} edit={act.editable(id) ? (i, x) => act.edit(id, i, x) : null} {...{ words, act, marks }} />}
+      {play && shown && !value.data && <p class="soft">{unknown([value], words)}</p>}
       {!shown && <p class="soft">{say("not yet")}</p>}
       {value.needs_grad && grad && <Matrix kind="grad" caption={say("grad")} name={name} numbers={grad} shape={value.shape}
         at={{ value: id, of: "grad" }} {...{ words, act, marks }} />}

@@ -1,7 +1,7 @@
 // What stands in the graph: boxes of values, and ops.
 
 import { useState } from "preact/hooks";
-import { brief, clean, count, number, rows, shapeText } from "../model/numbers.js";
+import { aligned, brief, clean, count, number, rows, shapeText } from "../model/numbers.js";
 import { isScalar, nameOf, roleOf, titleOf } from "../model/names.js";
 import { NumberInput } from "../panel/NumberInput.jsx";
 
@@ -13,8 +13,8 @@ const WIDE = 0.6;  // of a digit, in its size
 // numbers in as many digits, and as large, as there is room for
 function fitted(list, width, size, dtype) {
   let texts;
-  for (const [digits, small] of [[4, size], [4, 12], [3, 12], [3, 11], [2, 11]]) {
-    texts = list.map(x => number(x, digits, dtype));
+  for (const [digits, small] of [[4, size], [4, 12], [4, 11], [3, 11], [2, 11]]) {
+    texts = aligned(list, digits, dtype);
     const own = Math.min(size, small);
     if (Math.max(...texts.map(text => text.length)) * own * WIDE <= width) return [texts, own];
   }
@@ -87,7 +87,7 @@ export function ValueBox({ value, box, words, data, shown, sum, marks, lit, sele
       {editing !== null && (
         <foreignObject x={column(lines.findIndex(one => one.includes(editing)) >= 0
           ? lines.find(one => one.includes(editing)).indexOf(editing) : 0) - 46}
-        y={top + head + lines.findIndex(one => one.includes(editing)) * line - 4} width={92} height={32}>
+        y={top + head + lines.findIndex(one => one.includes(editing)) * line - 4} width={190} height={110}>
           <NumberInput value={value.data[editing]} words={words}
             label={say("new number", { name: nameOf(data, value.id, words), at: "" })}
             done={next => { setEditing(null); if (next !== null) act.edit(value.id, editing, next); }} />

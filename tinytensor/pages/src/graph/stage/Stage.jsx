@@ -9,11 +9,12 @@ import { Arrow, Chip, Flow } from "./Arrow.jsx";
 import { StepNode, ValueBox } from "./Node.jsx";
 import { useZoom } from "./zoom.js";
 
-export function Stage({ data, view, moment, index, state, words, selected, marks, changes, pointed, explained, act, still, duration, from }) {
+export function Stage({ data, view, moment, index, state, words, selected, marks, changes, pointed, explained, act, still, duration, from, notice }) {
   const frame = useRef(), { say } = words;
   const { layout, steps, values } = data.views[view];
   const active = activeNodes(data, moment, selected);
-  const box = useMemo(() => around(layout, active), [layout, active.join()]);
+  const seen = active.length || !steps.length ? active : nodesOf(data.steps[steps[0]]);
+  const box = useMemo(() => around(layout, seen), [layout, seen.join()]);
   const { place, fit, scaleBy } = useZoom(frame, layout.width, layout.height, box, view);
   const nodes = useMemo(() => inOrder(data, view), [data, view]);
   const [focus, setFocus] = useState(null);
@@ -81,10 +82,17 @@ export function Stage({ data, view, moment, index, state, words, selected, marks
           </g>
         </g>
       </svg>
-      <div class="zoom">
-        <button type="button" onClick={() => scaleBy(1.25)} aria-label={say("zoom in")} title={say("zoom in")}><Icon name="in" /></button>
-        <button type="button" onClick={() => scaleBy(0.8)} aria-label={say("zoom out")} title={say("zoom out")}><Icon name="out" /></button>
-        <button type="button" onClick={() => fit()} aria-label={say("fit")} title={say("fit")}><Icon name="fit" /></button>
+      <div class="below">
+        {notice ? <p class="notice">{notice}</p> : (
+          <p class="colours" role="group" aria-label={say("colours")}>
+            {["value", "grad", ...play ? ["local"] : []].map(one => <span key={one} class={one}>{say(`colour ${one}`)}</span>)}
+          </p>
+        )}
+        <div class="zoom">
+          <button type="button" onClick={() => scaleBy(1.25)} aria-label={say("zoom in")} title={say("zoom in")}><Icon name="in" /></button>
+          <button type="button" onClick={() => scaleBy(0.8)} aria-label={say("zoom out")} title={say("zoom out")}><Icon name="out" /></button>
+          <button type="button" onClick={() => fit()} aria-label={say("fit")} title={say("fit")}><Icon name="fit" /></button>
+        </div>
       </div>
     </section>
   );
@@ -134,6 +142,8 @@ function activeNodes(data, moment, selected) {
   if (moment.phase === "forward" || moment.phase === "arrive") return [`s${moment.step}`, ...outputs];
   return moment.phase === "local" ? [`s${moment.step}`] : [`s${moment.step}`, `v${moment.value}`];
 }
+
+const nodesOf = step => [`s${step.id}`, ...[...step.inputs, ...step.outputs].filter(id => id !== null).map(id => `v${id}`)];
 
 function around(layout, names) {
   const boxes = names.map(name => layout.nodes[name]).filter(Boolean);

@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-const LEAST = 0.15, MOST = 4, READABLE = 0.7, GAP = 20;
+const LEAST = 0.15, MOST = 4, GAP = 20;
 const limited = scale => Math.min(MOST, Math.max(LEAST, scale));
 
 // size of the graph, box [left, top, width, height] to keep in sight
@@ -19,8 +19,9 @@ export function useZoom(frame, width, height, box, key) {
     const along = (size, all, from, part) => all * scale + 2 * GAP <= size
       ? (size - all * scale) / 2
       : Math.min(GAP, Math.max(size - all * scale - GAP, size / 2 - (from + part / 2) * scale));
-    setPlace({ scale, smooth,
-      x: along(room.width, width, left, wide), y: along(room.height, height, top, high) });
+    // at once for the effects that run before the next render
+    now.current = { scale, smooth, x: along(room.width, width, left, wide), y: along(room.height, height, top, high) };
+    setPlace(now.current);
   }, [width, height]);
 
   const whole = () => {
@@ -31,15 +32,28 @@ export function useZoom(frame, width, height, box, key) {
     own.current = false;
     show(limited(whole()), [0, 0, width, height], smooth);
   }, [show]);
-  // at first as large as can be read, with what happens in sight
-  const start = useCallback(smooth => show(limited(Math.max(READABLE, whole())), box, smooth), [show, box]);
+  // at first all of it where it can be read; else what happens, at a scale that can be
+  const start = useCallback(smooth => {
+    const room = sized(), all = whole(), readable = room.width < 600 ? 0.6 : 0.8;
+    if (all >= readable) return show(limited(all), [0, 0, width, height], smooth);
+    const part = Math.min((room.width - 2 * GAP) / box[2], (room.height - 2 * GAP) / box[3]);
+    return show(limited(Math.max(readable, Math.min(readable + 0.1, part))), box, smooth);
+  }, [show, box]);
+
+  const begin = useRef();
+  begin.current = start;
 
   useLayoutEffect(() => { own.current = false; start(false); }, [key, width, height]);
   useEffect(() => {
-    const watch = new ResizeObserver(() => own.current || start(false));
+    let before = sized();
+    const watch = new ResizeObserver(() => {
+      const room = sized(), same = room.width === before.width && room.height === before.height;
+      before = room;
+      if (!same && !own.current) begin.current(false);
+    });
     watch.observe(frame.current);
     return () => watch.disconnect();
-  }, [start]);
+  }, []);
   useEffect(() => {  // follow what happens
     const room = sized(), { scale, x, y } = now.current, [left, top, wide, high] = box;
     const inside = x + left * scale >= 0 && y + top * scale >= 0

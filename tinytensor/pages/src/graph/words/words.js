@@ -12,8 +12,21 @@ export const preferred = () =>
 export const sayer = language => (key, values = {}) => {
   const text = LANGUAGES[language][key];
   if (text === undefined) throw new Error(`no words for ${key}`);
-  return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+  return language === "zh" ? spaced(text, values)
+    : text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 };
+
+const HAN = /\p{Script=Han}/u;
+
+// Chinese: a space between a Chinese character and a Latin letter or number, none between two Chinese ones
+function spaced(text, values) {
+  const gap = (template, filled, space) => !HAN.test(template) ? space : HAN.test(filled) ? "" : /[\p{L}\p{N}]/u.test(filled) ? " " : space;
+  return text.replace(/( ?)\{(\w+)\}( ?)/g, (whole, before, name, after, at) => {
+    const value = String(values[name]), letters = [...value];
+    return gap(text[at - 1] || "", letters[0] || "", before) + value
+      + gap(text[at + whole.length] || "", letters.at(-1) || "", after);
+  });
+}
 
 // a text of the user: one, or one for each language, {en: "...", zh: "..."}
 export function told(text, language) {
