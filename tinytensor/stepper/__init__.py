@@ -126,7 +126,8 @@ def step_through(
 
     The backward is one of its own: no ``.grad`` changes, no hook is called. Call this before
     ``loss.backward()``, or with ``retain_graph=True`` there: what was freed, and can't be computed
-    again from what is still known, is shown by its shape alone.
+    again from what is still known, is shown by its shape alone. Writes into the array itself
+    (``b.data[...] = 5``) go unseen, and what was not kept for backward is then shown as it is now.
 
     Args:
         tensor: what to go back from; it must have a graph.
