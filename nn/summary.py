@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..shown import html
+from ..shown.printing import bytes_of
 from ..tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def describe_html(module: Module) -> str:
     if frozen:
         note += f", {frozen:,} of them frozen"
     if parameters:
-        note += f", {html.bytes_of(sum(p.nbytes for p in parameters))}"
+        note += f", {bytes_of(sum(p.nbytes for p in parameters))}"
     title = f"{type(module).__name__}({_arguments(module)})"
     return html.framed(title, note, _inside(module, "", first_name))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 
 import tinytensor as tt
 from tinytensor.define.op import OPS
-from tinytensor.stepper import step_through
+from tinytensor.stepper import encode, step_through
 
 
 @dataclass
@@ -89,10 +88,9 @@ def leaf(x: Any) -> Any:
 
 def page_data(result: Any, gradient: Any = None) -> dict[str, Any]:
     """What ``tt.step_through(result)`` gives a page, with all digits and without places."""
-    encode = sys.modules["tinytensor.stepper.encode"]  # the package has a function of that name
     with (
         mock.patch.object(encode, "numbers", _all_digits),
-        mock.patch.object(encode, "layout", lambda *_: {}),
+        mock.patch.object(encode, "place", lambda *_: {}),
         mock.patch.object(encode, "about", lambda op: {"formula": op.formula}),
     ):
         data = step_through(result, gradient=gradient).data()

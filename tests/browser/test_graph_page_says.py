@@ -63,6 +63,7 @@ def test_why_numbers_are_missing(open_page: Callable[..., Any]) -> None:
     for reason, text in (
         ("changed", "step through before the update"),
         ("freed", "retain_graph=True"),
+        ("gone", "keep it in a variable"),
         (None, "Too many numbers"),
         ("<b>x</b>", "Too many numbers"),
     ):

@@ -35,12 +35,18 @@ def caller(depth: int = 2, _frame: Callable[[int], FrameType | None] = sys._getf
 
     ``depth``: how many frames are surely inside: that of the function asking counts as 1.
     """
-    frame = _frame(depth)
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if not module.startswith("tinytensor") or module[10:11] not in (".", ""):
-            return frame.f_code, frame.f_lasti
-        frame = frame.f_back
+    frame: FrameType | None = None
+    try:
+        frame = _frame(depth)
+        while frame is not None:
+            module = frame.f_globals.get("__name__", "")
+            if not module.startswith("tinytensor") or module[10:11] not in (".", ""):
+                return frame.f_code, frame.f_lasti
+            frame = frame.f_back
+    except ValueError:  # no frame is outside: a thread, say, that was started with an op
+        pass
+    except (AttributeError, TypeError):  # its name is no text, so that it is not this package's
+        return None if frame is None else (frame.f_code, frame.f_lasti)
     return None
 
 
@@ -61,7 +67,8 @@ def user_line() -> tuple[str, int] | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
-        if module != "tinytensor" and not module.startswith("tinytensor."):
+        ours = isinstance(module, str) and f"{module}.".startswith("tinytensor.")
+        if not ours:
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None

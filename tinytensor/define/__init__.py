@@ -1,1 +1,1 @@
-"""How an op is defined, called and written as mathematics; begin with ``op.py``."""
+"""How an op is defined and called; begin with ``op.py``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from ..hints.finding import kind_of
 from ..shown import html
 from ..tensor.tensor import Tensor, tensor
 from .grad import grad
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -295,18 +297,23 @@ def _difference(
     value: Callable[[], list[np.ndarray]], weights: list[np.ndarray], x: Tensor, i: int, eps: float
 ) -> float:
     """Central difference of the weighted outputs with respect to element ``i`` of ``x``."""
+    low, high = either_side(value, x, i, eps)
+    return sum(float(np.sum((h - lo) * w)) for h, lo, w in zip(high, low, weights, strict=True)) / (
+        2 * eps
+    )
+
+
+def either_side(value: Callable[[], T], x: Tensor, i: int, eps: float) -> tuple[T, T]:
+    """What ``value()`` gives where element ``i`` of ``x`` is smaller by eps, and where larger."""
     place = tuple(int(p) for p in np.unravel_index(i, x.shape))
     before = float(x.data[place])
     try:
         x.data[place] = before + eps
         high = value()
         x.data[place] = before - eps
-        low = value()
+        return value(), high
     finally:
         x.data[place] = before
-    return sum(float(np.sum((h - lo) * w)) for h, lo, w in zip(high, low, weights, strict=True)) / (
-        2 * eps
-    )
 
 
 def _compare(

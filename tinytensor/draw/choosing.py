@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..tensor.tensor import Tensor
@@ -98,6 +99,7 @@ def draw(
             none of the three, there is no such ``module``, or scalars are too many or not known.
     """
     check(zoom, module, depth, merge, limit, values)
+    zoom = OPS if zoom is None and module is not None else zoom
     names: Collection[str] | bool = [open] if isinstance(open, str) else open
     check_names(names)
     chosen = _Choice(zoom, module, depth, names, merge, direction, limit, values)
@@ -111,9 +113,10 @@ def draw(
             f"tensor: expected a Tensor, several in a list, a module or a function, got {kinds}"
         )
     if inputs:
+        advice = f"; to fold modules, write depth={inputs[0]}" if type(inputs[0]) is int else ""
         raise TypeError(
             "inputs: expected none, as a tensor is drawn, and not a function to be called with them"
-            f"; to fold modules, write depth={inputs[0]!r}"
+            + advice
         )
     return chosen.drawing(tensors, None)
 
@@ -138,23 +141,18 @@ def check(
         raise TypeError(f"limit: expected None or an integer, got {limit!r}")
 
 
+@dataclass(frozen=True)
 class _Choice:
-    """How to draw."""
+    """How to draw; see :func:`draw` for all but ``names``, the fused ops to open."""
 
-    def __init__(
-        self,
-        zoom: str | None,
-        module: str | None,
-        depth: int | None,
-        names: Collection[str] | bool,
-        merge: bool | None,
-        direction: str | None,
-        limit: int | None,
-        values: bool | None,
-    ) -> None:
-        self.zoom = OPS if zoom is None and module is not None else zoom
-        self.module, self.depth, self.names, self.merge = module, depth, names, merge
-        self.direction, self.limit, self.values = direction, limit, values
+    zoom: str | None
+    module: str | None
+    depth: int | None
+    names: Collection[str] | bool
+    merge: bool | None
+    direction: str | None
+    limit: int | None
+    values: bool | None
 
     def drawing(self, tensors: list[Tensor], found: Run | None) -> Drawing:
         """The drawing. Many small objects are made and few go: to look for rubbish among them

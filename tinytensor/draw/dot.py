@@ -8,27 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .fold import count, home
-from .formats.labels import (
+from .colours import (
+    ARROW,
+    COLOURS,
+    FLAGGED,
+    FRAME_BORDER,
+    FRAMES,
     GRADIENT,
     INK,
+    REFERENCE,
     SOFT,
-    brief,
-    escape,
-    font,
-    inside_words,
-    name_of,
-    number,
-    number_rows,
-    quote,
-    shape_text,
-    table,
-    times,
-    title_words,
 )
+from .dot_labels import escape, font, number_rows, quote, table
+from .fold import home
+from .labels import brief, inside_words, name_of, number, shape_text, times, title_words
 from .picture import (
-    BUFFER,
-    COMPUTED,
     CONSTANT,
     INPUT,
     PARAMETER,
@@ -38,29 +32,12 @@ from .picture import (
     Step,
     Value,
 )
-from .words import UNKNOWN, flag_words, stat_rows
+from .words import SYMBOLS, UNKNOWN, flag_words, stat_rows
 
 FONT = "Helvetica,Arial,sans-serif"
-ARROW = "#7b8794"
-
-# (fill, border) of each kind of box
-COLOURS = {
-    PARAMETER: ("#fff3d6", "#d9a441"),
-    BUFFER: ("#f3efe6", "#b0a48a"),
-    INPUT: ("#e4f1ee", "#4f9b8a"),
-    COMPUTED: ("#ffffff", "#9aa5b1"),
-    "output": ("#e3f3e3", "#4c9a52"),
-    "op": ("#e3ecfa", "#5b86c4"),
-    "module": ("#ece6f7", "#8468b8"),
-}
-FRAMES = ("#f8f9fb", "#f0f3f7", "#e8edf3", "#e0e6ee", "#d8e0ea")  # by depth, for groups
-REFERENCE = "#eef4fd"
-FLAGGED = ("#fdeceb", "#c5281c")  # fill and border of what is strange; words say so too
 
 NODESEP = "0.3"  # inches between the boxes of a row
 LOST = "run on zeros: the graph does not have all numbers that it was given (any more)"
-
-SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@"}
 
 
 def to_dot(picture: Picture, direction: str | None = None) -> str:
@@ -290,7 +267,7 @@ def frame_attributes(group: Group) -> str:
     """A module call's frame, darker the deeper; dashed around an opened op."""
     depth = len(group.chain()) - 1
     fill = REFERENCE if group.kind == "reference" else FRAMES[min(depth, len(FRAMES) - 1)]
-    border = COLOURS["op"][1] if group.kind == "reference" else "#b8c2cc"
+    border = COLOURS["op"][1] if group.kind == "reference" else FRAME_BORDER
     name, kind, number, note = title_words(group)
     words = [font(name, 12, None, "B"), font(kind, 11, SOFT)]
     words += [font(number, 15, COLOURS["module"][1], "B"), font(note, 9, SOFT, "I")]
@@ -338,7 +315,7 @@ def value_attributes(value: Value) -> str:
     rows += [f'<TR><TD COLSPAN="{wide}">{words}</TD></TR>' for words in flags]
     fill, border = FLAGGED if flags else (fill, border)
     thick = ", penwidth=2.4" if flags else ""
-    tip = f"{value.name or value.hint or value.role}: {count(value):,} numbers, {shape_text(value)}"
+    tip = f"{value.name or value.hint or value.role}: {value.size:,} numbers, {shape_text(value)}"
     return (
         f'shape=box, style=filled, fillcolor="{fill}", color="{border}"{thick}, '
         f"label=<{table(rows)}>, tooltip={quote(tip)}"

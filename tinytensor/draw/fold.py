@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from copy import copy
 
-from .picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
+from .picture import CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
 from .zooms.statistics import pooled
 
 READABLE = 25  # boxes and circles that still make a picture to read; used when no depth is given
@@ -43,7 +43,7 @@ def home(value: Value, readers: Iterable[Step]) -> Group | None:
     """The group a value stands in: with its maker, or where all its readers are."""
     if value.step is not None:
         return value.step.group
-    if value.role in (INPUT, COMPUTED) and not value.inner:
+    if value.brought:
         return None
     chains = [step.group.chain() if step.group is not None else [] for step in readers]
     common = None
@@ -113,15 +113,14 @@ def rewire(picture: Picture, steps: list[Step], replaced: dict[int, Step]) -> Pi
                     new.read(outside(value), "" if new.module else label)
                 continue
             own = {id(replaced.get(id(s), s)) for s in readers[id(value)]} == {id(old)}
-            stays_out = value.role in (INPUT, COMPUTED) and not value.inner
-            if new.module is None or stays_out or not own:
+            if new.module is None or value.brought or not own:
                 if new.module is None or value.role != CONSTANT:
                     new.read(outside(value), "" if new.module else label)
             elif value.role == PARAMETER and id(value) not in counted.setdefault(id(new), set()):
                 counted[id(new)].add(id(value))
                 times = copies(home(value, readers[id(value)]), new.module)
                 tensors, size = new.parameters
-                new.parameters = tensors + times, size + times * count(value)
+                new.parameters = tensors + times, size + times * value.size
                 add_flags(new.flags, value.flags)
         for value in step.outputs:
             if new.module is None or crosses(value):
@@ -143,14 +142,6 @@ def copies(group: Group | None, inside: Group) -> int:
     while group is not None and group is not inside:
         number, group = number * group.count, group.parent
     return number
-
-
-def count(value: Value) -> int:
-    """How many numbers a tensor holds."""
-    size = 1
-    for n in value.shape or ():
-        size *= n
-    return size
 
 
 # ---- merging -------------------------------------------------------------------------------------
@@ -230,7 +221,7 @@ class _Body:
         wiring: list[Hashable] = []
         for mine, theirs in zip(self.outer, following.outer, strict=True):
             number = self.made.get(id(theirs))
-            if number is None and mine is not theirs and not (brought(mine) and brought(theirs)):
+            if number is None and mine is not theirs and not (nameless(mine) and nameless(theirs)):
                 return None
             wiring.append(number)
         both = {id(step) for step in (*self.steps, *following.steps)}
@@ -244,7 +235,7 @@ class _Body:
         """Tensors brought from outside in the place of which the others of a run read others."""
         for i, value in enumerate(self.outer):
             if value.step is None and any(body.outer[i] is not value for body in run[1:]):
-                if all(brought(body.outer[i]) for body in run):
+                if all(nameless(body.outer[i]) for body in run):
                     yield value
 
     def beside(self, other: _Body, readers: dict[int, list[Step]]) -> bool:
@@ -261,8 +252,8 @@ class _Body:
         )
 
 
-def brought(value: Value) -> bool:
-    """Is this an input of the module call, and nothing anybody would look for by name?"""
+def nameless(value: Value) -> bool:
+    """Is this an input of the module call that nobody would look for by name?"""
     return value.step is None and value.role == INPUT and not value.name
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .formats.labels import quote
+from .dot_labels import quote
 from .render import render
 
 POINTS = 0.75  # a pixel is 1/96 inch, a point 1/72

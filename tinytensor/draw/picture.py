@@ -8,12 +8,14 @@ reference of a fused op that was opened.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .zooms.statistics import Looked, Stats
+    from ..shown.statistics import Stats
+    from .zooms.statistics import Looked
 
 PARAMETER, BUFFER, INPUT = "parameter", "buffer", "input"
 CONSTANT, COMPUTED = "constant", "computed"
@@ -107,6 +109,16 @@ class Value:
         """Does it get a box, or is it written on the arrow that carries it?"""
         plain = self.role == COMPUTED and not self.output and not self.name
         return not plain or self.data is not None or self.boxed or bool(self.flags)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return math.prod(self.shape or ())
+
+    @property
+    def brought(self) -> bool:
+        """Does it stand outside of the modules that read it? Parameters stand inside."""
+        return self.step is None and self.role in (INPUT, COMPUTED) and not self.inner
 
     @property
     def stats(self) -> Stats | None:

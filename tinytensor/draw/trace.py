@@ -35,23 +35,6 @@ Opener = Callable[[Any, Any], Inside]
 Measure = Callable[[list[Any]], Numbers]
 
 
-def trace(
-    outputs: Sequence[Any],
-    open: Collection[str] | bool = (),
-    opener: Opener | None = None,
-    measure: Measure | None = None,
-) -> Picture:
-    """Walk from tensors to everything they were computed from.
-
-    Args:
-        outputs: tensors; one that has no graph gives a picture of itself alone.
-        open: names of fused ops to show as their reference, or True for all.
-        opener: runs the reference of one node; see :func:`tinytensor.draw.opened.look_inside`.
-        measure: where the statistics come from, if they are asked for; called with all nodes.
-    """
-    return Tracer(outputs, open, opener, measure=measure).picture
-
-
 @dataclass(frozen=True)
 class _Opened:
     """Where a walk is inside of: the frame, the names of all ops open so far, and whether the
@@ -81,8 +64,16 @@ class Tracer:
         names: dict[int, tuple[Any, str]] | None = None,
         measure: Measure | None = None,
     ) -> None:
-        """``known``: leaves that have a value already. ``names``: of constants, with their array,
-        by its id. ``measure``: as in :func:`trace`."""
+        """Walk from tensors to everything they were computed from.
+
+        Args:
+            outputs: tensors; one that has no graph gives a picture of itself alone.
+            open: names of fused ops to show as their reference, or True for all.
+            opener: runs the reference of one node; see :func:`.opened.look_inside`.
+            known: leaves that have a value already.
+            names: of constants, with their array, by its id.
+            measure: where the statistics come from, if they are asked for; called with all nodes.
+        """
         self.open, self.opener = open, opener
         self.steps: list[Step] = []
         self.made: dict[int, Value] = {}  # by id of node

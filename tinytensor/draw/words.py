@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 from .picture import COMPUTED, CONSTANT, Value
 
 if TYPE_CHECKING:
-    from .zooms.statistics import Looked, Stats
+    from .zooms.statistics import Looked
+
+# what is written in place of an op's name
+SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@"}
 
 # ops of several operands whose order does not matter
 ANY_ORDER = {"add", "mul", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "isclose"}
@@ -112,13 +115,8 @@ def spread(looked: Looked) -> str:
     alike = "all finite ones " if stats.bad else "all "
     if stats.low == stats.high:
         return f"{alike}{stats.low:.3g}"
-    mean, std, low, high = (f"{x:.3g}" for x in (settled(stats), stats.std, stats.low, stats.high))
+    mean, std, low, high = (f"{x:.3g}" for x in (stats.settled, stats.std, stats.low, stats.high))
     return f"{mean} ± {std}, {low} … {high}"
-
-
-def settled(stats: Stats) -> float:
-    """The mean; 0 where it is less than a thousandth of the spread, and says nothing."""
-    return 0.0 if abs(stats.mean) < stats.std / 1000 else stats.mean
 
 
 def place(i: int) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 from .. import operations
 from ..define.custom import CUSTOM
-from ..define.mathml import mathml
 from ..define.op import OPS, Op
 from ..shown import html
+from ..shown.mathml import mathml
 
 
 @dataclass(frozen=True)

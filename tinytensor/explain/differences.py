@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..derivatives.grad import grad
+from ..derivatives.gradcheck import either_side
 from ..hints.finding import kind_of
 from ..tensor.tensor import Tensor, tensor
 
@@ -99,15 +100,7 @@ def _of_one(label: str, x: Tensor, rule: np.ndarray, value: Callable[[], float])
 
 def _slopes(x: Tensor, i: int, value: Callable[[], float], middle: float) -> tuple[float, float]:
     """How the result changes to the left and to the right of an element."""
-    place = tuple(int(p) for p in np.unravel_index(i, x.shape))
-    before = float(x.data[place])
-    try:
-        x.data[place] = before + STEP
-        high = value()
-        x.data[place] = before - STEP
-        low = value()
-    finally:
-        x.data[place] = before
+    low, high = either_side(value, x, i, STEP)
     return (middle - low) / STEP, (high - middle) / STEP
 
 

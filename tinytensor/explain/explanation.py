@@ -15,7 +15,7 @@ from ..shown import html
 from .catalogue import Entry, entry_of, formula
 from .derivations import Derivation, derivation
 from .example import Example, of_inputs, of_sample
-from .sources import body_source, helpers, source
+from .sources import body_source, helpers, rules_of, source, source_of_rules
 
 
 @dataclass(repr=False)
@@ -132,14 +132,11 @@ def _sources(op: Op | None, public: Callable[..., Any]) -> list[tuple[str, str]]
         inner = helpers([public])
         parts = [("Source", body_source(public))]
     else:
-        rules = [op.joint] if op.joint is not None else list(op.vjps)
-        given = [rule for rule in rules if rule is not None]
-        back = list(dict.fromkeys(map(source, given)))
         parts = [("Forward", body_source(op.forward))]
-        if back:
+        if back := source_of_rules(op):
             title = "Gradient (g is that of the output, k what was kept)"
             parts.append((title, "\n".join(back)))
-        inner = helpers([op.forward, *given])
+        inner = helpers([op.forward, *rules_of(op)])
         if op.reference is not None:
             parts.append(("The same, composed", source(op.reference)))
     if inner:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CodeType
 from typing import Any
 
+from ..define.op import Op
+
 #: a helper of more lines is a thing of its own
 SHORT = 30
 
@@ -35,6 +37,17 @@ def body_source(fn: Callable[..., Any]) -> str:
         return "\n".join(lines[start:])
     first = body[0].lineno - 1
     return "\n".join(lines[start:first] + lines[body[0].end_lineno :])
+
+
+def rules_of(op: Op) -> list[Callable[..., Any]]:
+    """An op's gradient rules: one for each operand that has one, or one for all."""
+    rules = [op.joint] if op.joint is not None else op.vjps
+    return [rule for rule in rules if rule is not None]
+
+
+def source_of_rules(op: Op) -> list[str]:
+    """The sources of an op's gradient rules, each once."""
+    return list(dict.fromkeys(map(source, rules_of(op))))
 
 
 def helpers(rules: Iterable[Callable[..., Any]]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from ..graph.backward import collect
 from ..graph.node import Dropped
 from ..shown import html
+from ..shown.printing import bytes_of
 from ..tensor.tensor import Tensor
 
 
@@ -59,8 +60,8 @@ class MemoryReport:
 
     def _in_short(self) -> str:
         return (
-            f"kept for backward: {html.bytes_of(self.total)} by {self.nodes} ops, of which "
-            f"{html.bytes_of(self.leaves)} are parameters and other leaves"
+            f"kept for backward: {bytes_of(self.total)} by {self.nodes} ops, of which "
+            f"{bytes_of(self.leaves)} are parameters and other leaves"
         )
 
     def _tables(self) -> dict[str, list[tuple[str, str, str, str]]]:
@@ -70,7 +71,7 @@ class MemoryReport:
                 (
                     name or "(none)",
                     str(share.arrays),
-                    html.bytes_of(share.bytes),
+                    bytes_of(share.bytes),
                     f"{share.bytes / self.total if self.total else 0.0:.1%}",
                 )
                 for name, share in sorted(table.items(), key=lambda item: -item[1].bytes)

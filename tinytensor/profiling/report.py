@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..shown import html
+from ..shown.printing import bytes_of
 
 if TYPE_CHECKING:
     from .costs import Cost, Costs, Entry
@@ -19,7 +20,7 @@ COLUMNS = ("calls", "forward", "backward", "share", "output", "GFLOP/s", "floor"
 BUSY = "busy"
 BUSY_MEANS = (
     "busy: other programs kept the cores busy. The products took longer alone than in here, or on "
-    "average\ntwice as long here as at best; measure again."
+    "average twice as long here as at best; measure again."
 )
 
 
@@ -40,7 +41,7 @@ def rows(profile: Costs, entries: Mapping[str, Entry], steps: int = 1) -> list[R
                 milliseconds(entry.forward.ns / steps),
                 milliseconds(entry.backward.ns / steps),
                 percent(cost.ns, profile.wall_ns),
-                html.bytes_of(round(cost.bytes / steps)),
+                bytes_of(round(cost.bytes / steps)),
                 *speed(profile, cost, cost.ns),
             )
         )

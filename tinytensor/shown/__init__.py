@@ -1,1 +1,1 @@
-"""How results look: numbers as text, and what a notebook shows of them."""
+"""How results look: numbers as text, formulas as mathematics, and what a notebook shows of them."""

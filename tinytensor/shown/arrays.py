@@ -12,6 +12,7 @@ import numpy as np
 
 from . import html
 from .printing import number_text, options, text_of
+from .statistics import measured
 
 #: at most so many numbers, and in a row so many, are a table
 MOST, WIDEST = 200, 16
@@ -42,19 +43,17 @@ def statistics(values: np.ndarray) -> str:
     """mean, std, min and max in a line, of those numbers that are finite, and how many are not."""
     if values.dtype.kind == "b":
         return f"True {int(values.sum()):,} of {values.size:,}"
-    wide = values.astype(np.float64) if values.dtype.kind == "f" else values
-    fine = np.isfinite(wide) if values.dtype.kind == "f" else np.ones(values.shape, dtype=bool)
-    bad = int(values.size - fine.sum())
-    known = wide[fine] if bad else wide
+    stats = measured(values)
+    if stats is None:
+        return ""
     parts = []
-    if known.size:
-        figures = {"mean": known.mean(), "std": known.std(), "min": known.min(), "max": known.max()}
-        parts = [f"{name} {value:.4g}" for name, value in figures.items()]
-        zeros = int((known == 0).sum())
-        if zeros:
-            parts.append(f"zero {zeros / values.size:.1%}")
-    if bad:
-        parts.append(f"not finite {bad:,}")
+    if stats.bad < stats.size:
+        parts = [f"mean {stats.mean:.4g}", f"std {stats.std:.4g}"]
+        parts += [f"min {stats.low:.4g}", f"max {stats.high:.4g}"]
+        if stats.zero:
+            parts.append(f"zero {stats.zero:.1%}")
+    if stats.bad:
+        parts.append(f"not finite {stats.bad:,}")
     return "  ".join(parts)
 
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 #: characters that act on a page, reorder its text or that it can't hold
-_ACTING = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+ACTING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
+    "\ufffe\uffff]"
 )
 _MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 _FRAME = (
@@ -33,7 +34,7 @@ def text(value: object, most: int = 300) -> str:
     shown = str(value)
     if len(shown) > most:
         shown = f"{shown[: most - 1]}…"
-    return escape(_ACTING.sub(lambda c: f"\\x{ord(c.group()):02x}", shown))
+    return escape(ACTING.sub(lambda c: f"\\x{ord(c.group()):02x}", shown))
 
 
 def code(value: object, most: int = 300) -> str:
@@ -153,11 +154,3 @@ def _thinned(values: list[float], most: int) -> list[float]:
         return values
     bounds = [i * len(values) // most for i in range(most + 1)]
     return [sum(values[a:b]) / (b - a) for a, b in zip(bounds, bounds[1:], strict=False)]
-
-
-def bytes_of(size: int) -> str:
-    """``12.3 MB``"""
-    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} B"

@@ -147,6 +147,14 @@ def number_text(value: Any) -> str:
     return text_of(np.asarray(value))
 
 
+def bytes_of(size: int) -> str:
+    """``12.3 MB``"""
+    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size} B"
+
+
 def _digits(precision: int | None) -> int:
     return int(np.get_printoptions()["precision"]) if precision is None else precision
 

@@ -1,8 +1,13 @@
 """Backprop one can see: ``tt.step_through(loss).save("step.html")``.
 
-    story.py   the whole way there and back, with every number, and the inside of fused ops
-    words.py   the user's lines, and the op's formula, rules and source
-    encode.py  all that as JSON, with places by Graphviz, for ``pages/``
+    story.py    the whole way there and back, with every number, and the inside of fused ops
+    encode.py   a story as the data of a page of steps
+    modules.py  a drawn graph as the data of a page in which modules open
+    values.py   in both: a tensor's names, numbers and statistics
+    boxes.py    how large boxes are and where they stand
+    words.py    the user's lines, and the op's formula, rules and source
+
+docs/pages.md describes the data.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from ..draw.walk import reachable
 from ..graph.backward import cotangent
 from ..pages.page import page
 from ..tensor.tensor import Tensor
-from .encode import encode
+from .encode import steps_data
 from .story import Story
 
 __all__ = ["Steps", "step_through"]
@@ -44,8 +49,11 @@ class Steps:
     ) -> None:
         """``seconds``: how long Graphviz may take to lay out a view; None for any time."""
         self.title, self.about = title, about
-        self._story, self._direction, self._seconds = story, direction, seconds
+        self._story: Story | None = story  # until its data are made: it holds the graph
+        self._direction, self._seconds = direction, seconds
         self._data: dict[str, Any] | None = None
+        there, back = len(story.views[0].told), sum(t.view == 0 for t in story.backward)
+        self._counts = f"{there} forward, {back} backward"
 
     @property
     def _heading(self) -> str:
@@ -62,10 +70,12 @@ class Steps:
             TooSlow: Graphviz took more than 5 s, where there is a ``limit``.
         """
         if self._data is None:
-            self._data = encode(
+            assert self._story is not None
+            self._data = steps_data(
                 self._story, self.title, self.about, self._direction, self._seconds
             )
-        return self._data
+            self._story = None
+        return {**self._data, "title": self.title, "about": self.about}
 
     def html(self) -> str:
         """The page's text: one file that asks nobody for anything. Errors as :meth:`data`."""
@@ -79,8 +89,10 @@ class Steps:
             NoRenderer: there is no Graphviz to lay out the graph with.
             OSError: the file could not be written.
         """
+        if not isinstance(path, (str, Path)):
+            raise TypeError(f"path: expected the name of a file, got {type(path).__name__}")
         path = Path(path)
-        if path.suffix.lower() not in (".html", ".htm"):
+        if path.suffix.lower() != ".html":
             raise ValueError(f"path: expected a file name that ends in .html, got {str(path)!r}")
         path.write_text(self.html(), encoding="ascii")
         return path
@@ -93,14 +105,12 @@ class Steps:
         )
 
     def __repr__(self) -> str:
-        views = self._story.views
-        there, back = len(views[0].told), sum(t.view == 0 for t in self._story.backward)
-        return f"<Steps of {self._heading!r}: {there} forward, {back} backward; .save('step.html')>"
+        return f"<Steps of {self._heading!r}: {self._counts}; .save('step.html')>"
 
 
 def step_through(
     tensor: Tensor,
-    *,
+    *inputs: Any,
     gradient: Any = None,
     title: Text | None = None,
     about: Text = "",
@@ -116,10 +126,12 @@ def step_through(
 
     The backward is one of its own: no ``.grad`` changes, no hook is called. Call this before
     ``loss.backward()``, or with ``retain_graph=True`` there: what was freed, and can't be computed
-    again from what is still known, is shown by its shape alone.
+    again from what is still known, is shown by its shape alone. Writes into the array itself
+    (``b.data[...] = 5``) go unseen, and what was not kept for backward is then shown as it is now.
 
     Args:
         tensor: what to go back from; it must have a graph.
+        inputs: none: a model is called first, ``tt.step_through(model(x).sum())``.
         gradient: what backward starts from, of the tensor's shape; 1 for a scalar.
         title: the page's heading; by default the tensor's name or op. A text, or several by
             language: ``{"en": "A neuron", "zh": "一个神经元"}``.
@@ -137,14 +149,23 @@ def step_through(
         ValueError: ``gradient`` has another shape; there are more ops than ``limit``; ``direction``
             is neither.
     """
-    if not isinstance(tensor, Tensor):
-        raise TypeError(f"step_through: tensor: expected a Tensor, got {type(tensor).__name__}")
+    if inputs or not isinstance(tensor, Tensor):
+        kind = type(tensor).__name__
+        advice = "; pass what it returns: tt.step_through(model(x).sum())"
+        raise TypeError(
+            f"step_through: tensor: expected one Tensor, got {kind}"
+            + (f" and {len(inputs)} more" if inputs else "")
+            + (advice if callable(tensor) else "")
+        )
     if direction not in (None, "LR", "TB"):
         raise ValueError(f"step_through: direction: expected LR, TB or None, got {direction!r}")
-    for name, text in (("title", title), ("about", about)):
-        _check_text(name, text, text is None and name == "title")
-    start = cotangent(tensor, gradient, "gradient", False)
-    if limit is not None and (count := size_of(tensor)) > limit:
+    _check_text("title", "" if title is None else title)
+    _check_text("about", about)
+    try:
+        start = cotangent(tensor, gradient, "gradient", False)
+    except RuntimeError as error:
+        raise RuntimeError(str(error).replace("backward:", "step_through:", 1)) from None
+    if limit is not None and (count := len(reachable([tensor.node]))) > limit:
         raise ValueError(
             f"step_through: the graph has {count:,} ops, the limit is {limit:,}: step through a "
             "smaller model, a shorter input or a part of it, tt.draw(tensor) folds modules, or "
@@ -155,19 +176,13 @@ def step_through(
     return Steps(story, heading, about, direction, None if limit is None else PATIENCE)
 
 
-def _check_text(name: str, text: Any, absent: bool) -> None:
+def _check_text(name: str, text: Any) -> None:
     """Refuse what is neither a text nor texts by language."""
-    several = isinstance(text, Mapping) and text
-    if absent or isinstance(text, str):
-        return
-    if not several or not all(isinstance(part, str) for pair in text.items() for part in pair):
-        kind = type(text).__name__
+    texts = [text]
+    if isinstance(text, Mapping) and text:
+        texts = [part for pair in text.items() for part in pair]
+    if not all(isinstance(part, str) for part in texts):
         raise TypeError(
             f"step_through: {name}: expected a text, or texts by language such as "
-            f'{{"en": "A neuron"}}, got {kind}'
+            f'{{"en": "A neuron"}}, got {type(text).__name__}'
         )
-
-
-def size_of(tensor: Tensor) -> int:
-    """The number of ops behind a tensor."""
-    return len(reachable([tensor.node]))

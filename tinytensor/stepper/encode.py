@@ -10,25 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from ..draw.dot import SYMBOLS
-from ..draw.layout import Box, Edge, Frame, layout
 from ..draw.picture import COMPUTED, CONSTANT, Value
-from ..draw.words import words_for
+from ..draw.words import SYMBOLS, words_for
 from ..pages.page import as_json
+from ..shown.statistics import Stats, measured
+from .boxes import SHOWN, Drawn, op_size, place, value_size
 from .story import Story, Told, View
+from .values import entry, numbers
 from .words import Lines, about, plain_settings
 
-SHOWN = 16  # a tensor of up to this many elements shows them in its box
-COLUMNS = 8  # at most so many of them side by side
 #: how many elements of one tensor a page carries, tried from the largest
 SIZES = (4096, 1024, 256, 64, SHOWN)
 BUDGET = 340_000  # characters; with the page itself, of 150 KB, it stays under 500 KB
 
-# pixels
-COLUMN, ROW, HEADER, MARGIN, PADDING = 56, 18, 18, 14, 10
 
-
-def encode(
+def steps_data(
     story: Story,
     title: Any,
     about: Any = "",
@@ -53,17 +49,11 @@ class _Encoder:
 
     def __init__(self, story: Story, direction: str | None, seconds: float | None) -> None:
         self.story, self.seconds = story, seconds
-        self.values: list[Value] = []
-        self.number: dict[int, int] = {}  # by id of a value
-        for view in story.views:
-            for value in view.values():
-                self.number.setdefault(id(value), len(self.values))
-                if self.number[id(value)] == len(self.values):
-                    self.values.append(value)
+        self.values = list({id(v): v for view in story.views for v in view.values()}.values())
+        self.number = {id(value): i for i, value in enumerate(self.values)}
         self.step = {id(told): i for i, told in enumerate(story.told)}
-        points = {id(t): t.node.where for t in story.told if story.views[t.view].kind == "top"}
-        self.lines = Lines(points.values())
-        self.point = points
+        self.point = {id(t): t.node.where for t in story.told if story.views[t.view].kind == "top"}
+        self.lines = Lines(self.point.values())
         self.views = [self.view(view, direction) for view in story.views]
 
     def data(self, size: int) -> dict[str, Any]:
@@ -85,20 +75,10 @@ class _Encoder:
         if value.role == CONSTANT:
             array = np.asarray(value.data)
         leaf = value.step is None and value.role != COMPUTED
-        return {
-            "name": value.name,
-            "called": value.hint,
-            "role": value.role,
-            "shape": list(value.shape or ()),
-            "dtype": value.dtype,
-            "data": numbers(array, size, exact=leaf),
-            "grad": numbers(grad, size),
-            "needs_grad": value.needs_grad and value.role != CONSTANT,
-            "output": value.output,
-            "stats": statistics(array),
-            "grad_stats": statistics(grad),
-            "flags": [],
-        }
+        data, gradient = numbers(array, size, exact=leaf), numbers(grad, size)
+        why = None if data is not None else "large"
+        why = self.story.unknown.get(id(value), why) if array is None else why
+        return entry(value, data, gradient, _measured(array), _measured(grad), why)
 
     # ---- steps -----------------------------------------------------------------------------------
 
@@ -126,39 +106,10 @@ class _Encoder:
 
     def view(self, view: View, direction: str | None) -> dict[str, Any]:
         values = view.values()
-        frames = view.frames()
-        place = {id(group): i for i, group in enumerate(frames)}
-
-        def frame_of(group: Any) -> int | None:
-            return None if group is None else place.get(id(group))
-
-        boxes = [
-            Box(f"s{self.step[id(told)]}", *step_size(told), frame_of(told.step.group), round=True)
-            for told in view.told
-        ]
-        makers = {id(v): told for told in view.told for v in told.results.values()}
-        boxes += [
-            Box(f"v{self.number[id(value)]}", *value_size(value), self.frame(value, makers, place))
-            for value in values
-        ]
-        edges: list[Edge] = []
-        for told in view.told:
-            step = f"s{self.step[id(told)]}"
-            read = [v for v in told.operands if v is not None]
-            words = words_for(told.node, told.operands, told.step.fused)
-            labels = [w for v, w in zip(told.operands, words, strict=True) if v is not None]
-            for value, label in zip(read, labels, strict=True):
-                number = self.number[id(value)]
-                edges.append(Edge(f"v{number}", step, number, label))
-            several = len(told.step.outputs) > 1 or told.step.outputs[0].index is not None
-            for place_of, value in told.results.items():
-                number = self.number[id(value)]
-                label = f"[{place_of}]" if several else ""
-                edges.append(Edge(step, f"v{number}", number, label))
-        drawn = [
-            Frame(g.title, g.kind, frame_of(g.parent), g.level, g.count) for g in frames
-        ]
-        upright = direction or ("TB" if frames else "LR")
+        groups = view.groups()
+        boxes = [(self.number[id(value)], value, value_size(value)) for value in values]
+        drawn = [self.drawn(told) for told in view.told]
+        upright = direction or ("TB" if groups else "LR")
         return {
             "title": view.title,
             "kind": view.kind,
@@ -168,71 +119,23 @@ class _Encoder:
             "values": [self.number[id(value)] for value in values],
             "entering": [self.number[id(value)] for value in view.entering],
             "leaving": [self.number[id(value)] for value in view.leaving],
-            "layout": layout(boxes, edges, drawn, upright, self.seconds),
+            "layout": place(drawn, boxes, groups, upright, self.seconds),
         }
 
-    def frame(self, value: Value, makers: dict[int, Told], place: dict[int, int]) -> int | None:
-        """The frame a value stands in: that of its maker. Leaves stand outside."""
-        maker = makers.get(id(value))
-        group = None if maker is None else maker.step.group
-        return None if group is None else place.get(id(group))
+    def drawn(self, told: Told) -> Drawn:
+        """A step with its arrows."""
+        words = words_for(told.node, told.operands, told.step.fused)
+        reads = [(v, w) for v, w in zip(told.operands, words, strict=True) if v is not None]
+        several = len(told.step.outputs) > 1 or told.step.outputs[0].index is not None
+        makes = [(value, f"[{i}]" if several else "") for i, value in told.results.items()]
+        return Drawn(self.step[id(told)], op_size(told.step), told.step.group, reads, makes)
 
 
-def step_size(told: Told) -> tuple[float, float]:
-    """Width and height of an op, in pixels."""
-    op, settings = told.step.title, told.step.settings
-    if op in SYMBOLS and not settings:
-        return 40, 40
-    return 24 + max(8.5 * len(op), 6.5 * len(settings)), 48 if settings else 36
-
-
-def value_size(value: Value) -> tuple[float, float]:
-    """Width and height of a tensor's box, in pixels."""
-    shape = value.shape or ()
-    elements = int(np.prod(shape, dtype=int))
-    name = 8 * len(value.name or value.hint)
-    if value.role == CONSTANT:
-        return COLUMN + MARGIN, ROW + PADDING
-    if not 0 < elements <= SHOWN:
-        return max(96, min(name, 240)) + MARGIN, HEADER + ROW + PADDING
-    columns = min(shape[-1] if shape else 1, COLUMNS)
-    rows = -(-elements // columns)
-    if value.needs_grad:
-        rows *= 2
-    return max(COLUMN * columns, min(name, 240)) + MARGIN, HEADER + ROW * rows + PADDING
-
-
-# ---- numbers -------------------------------------------------------------------------------------
-
-
-def numbers(array: Any, size: int, exact: bool = False) -> list[Any] | None:
-    """The elements in C order, or None for more than ``size`` of them, or none known.
-
-    ``exact``: as many digits as tell the number apart; else seven.
-    """
-    if array is None or np.size(array) > size:
-        return None
-    array = np.asarray(array)
-    if array.dtype.kind != "f":
-        return list(array.reshape(-1).tolist())
-    if exact:
-        return [float(str(x)) for x in array.reshape(-1)]
-    return [float(f"{x:.7g}") for x in array.reshape(-1).tolist()]
-
-
-def statistics(array: Any) -> dict[str, Any] | None:
-    """Mean, standard deviation, extremes, share of zeros, and how many are NaN or infinite; None
-    where all the numbers are shown."""
+def _measured(array: Any) -> Stats | None:
+    """Statistics of fractions; None where all the numbers are shown."""
     if array is None or np.asarray(array).dtype.kind != "f" or np.size(array) <= SHOWN:
         return None
-    found = np.asarray(array, np.float64)
-    good = found[np.isfinite(found)]
-    measures: dict[str, Any] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
-    return {
-        **{k: float(f"{f(good):.5g}") if good.size else None for k, f in measures.items()},
-        "zero": float(f"{np.mean(found == 0):.4g}"),
-        "bad": int(found.size - good.size),
-    }
+    return measured(np.asarray(array))
 
 
 def _local(found: Any, size: int) -> dict[str, Any] | None:

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..draw.dot import SYMBOLS
-from ..draw.fold import copies, count
-from ..draw.formats.labels import inside_words, name_of
-from ..draw.layout import Box, Edge, Frame, layout
-from ..draw.picture import COMPUTED, CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
-from ..draw.words import flag_words, settled
+from ..draw.fold import add_flags, copies, home
+from ..draw.labels import inside_words, name_of
+from ..draw.picture import CONSTANT, PARAMETER, Group, Picture, Step, Value
+from ..draw.words import SYMBOLS, flag_words
 from ..draw.zooms.inside import path_of
-from ..draw.zooms.statistics import Stats
-from .encode import numbers, value_size
+from ..shown.statistics import Stats
+from .boxes import SHOWN, Drawn, op_size, place, value_size
+from .values import entry, numbers
 from .words import Lines, about, plain_settings
 
 VIEWS = 200  # modules that can be opened; those beyond stay folded
@@ -53,6 +52,7 @@ class _Shown:
     ops: int = 0
     parameters: tuple[int, int] = (0, 0)
     flags: dict[str, int] = field(default_factory=dict)
+    counted: set[int] = field(default_factory=set)  # ids of the parameters that are in the count
     opens: int | None = None
 
 
@@ -156,17 +156,17 @@ class _Modules:
             if value.step is not None:
                 crosses = whose.get(id(value.step)) is not shown
             else:
-                crosses = not alone or (value.role in (INPUT, COMPUTED) and not value.inner)
-                crosses = crosses and value.role != CONSTANT
+                crosses = (value.brought or not alone) and value.role != CONSTANT
             if crosses:
                 if not any(other is value for other in shown.inputs):
                     shown.inputs.append(value)
                     shown.labels.append("")
-            elif value.step is None and value.role == PARAMETER:
+            elif value.role == PARAMETER and id(value) not in shown.counted:
+                shown.counted.add(id(value))
                 tensors, size = shown.parameters
-                times = copies(step.group, shown.module)
-                shown.parameters = tensors + times, size + times * count(value)
-                self.note(shown, value)
+                times = copies(home(value, self.readers[id(value)]), shown.module)
+                shown.parameters = tensors + times, size + times * value.size
+                add_flags(shown.flags, value.flags)
         for value in step.outputs:
             leaves = value.output or any(
                 whose.get(id(s)) is not shown for s in self.readers.get(id(value), [])
@@ -174,11 +174,7 @@ class _Modules:
             if shown.module is None or leaves:
                 shown.outputs.append(value)
             else:
-                self.note(shown, value)
-
-    def note(self, shown: _Shown, value: Value) -> None:
-        for kind in value.flags:
-            shown.flags[kind] = shown.flags.get(kind, 0) + 1
+                add_flags(shown.flags, value.flags)
 
     # ---- as JSON ---------------------------------------------------------------------------------
 
@@ -205,21 +201,8 @@ class _Modules:
             data = value.looked.array
         if value.grad_looked is not None and value.grad_looked.array is not None:
             grad = value.grad_looked.array
-        return {
-            "name": value.name,
-            "called": value.hint,
-            "role": value.role,
-            "shape": list(value.shape or ()),
-            "dtype": value.dtype,
-            "data": _flat(data),
-            "grad": _flat(grad),
-            "needs_grad": value.needs_grad and value.role != CONSTANT,
-            "output": value.output,
-            "stats": _stats(value.stats),
-            "grad_stats": _stats(value.grad_stats),
-            "flags": list(value.flags),
-            "said": list(value.flags.values()),
-        }
+        found = entry(value, _flat(data), _flat(grad), _some(value.stats), _some(value.grad_stats))
+        return found | {"said": list(value.flags.values())}
 
     def step(self, shown: _Shown) -> dict[str, Any]:
         step, module = shown.step, shown.module
@@ -280,7 +263,7 @@ class _Modules:
     def enters(self, value: Value, inner: set[int]) -> bool:
         if value.step is not None:
             return id(value) not in inner
-        return value.role in (INPUT, COMPUTED) and not value.inner
+        return value.brought
 
     def leaves(self, value: Value, view: _View) -> bool:
         own = view.group
@@ -293,59 +276,48 @@ class _Modules:
         frames: dict[int, Group] = {}
         start = 0 if view.group is None else view.group.level + 1
         for shown in view.shown:
-            around = shown.module.parent if shown.module is not None else shown.step.group
+            around = around_of(shown)
             for group in around.chain() if around is not None else ():
                 if group.level >= start or (group.kind == "reference" and group is not view.group):
                     frames.setdefault(id(group), group)
         if view.group is not None:
             outer = {id(group) for group in view.group.chain()}
             frames = {i: group for i, group in frames.items() if i not in outer}
-        place = {number: i for i, number in enumerate(frames)}
-
-        def frame_of(group: Group | None) -> int | None:
-            return None if group is None else place.get(id(group))
-
-        boxes, edges = [], []
-        makers: dict[int, Group | None] = {}
-        for shown in view.shown:
-            around = shown.module.parent if shown.module is not None else shown.step.group
-            key = f"s{self.place[id(shown)]}"
-            width, height = self.size(shown)
-            boxes.append(Box(key, width, height, frame_of(around), round=shown.module is None))
-            for value, label in zip(shown.inputs, shown.labels, strict=True):
-                number = self.number[id(value)]
-                edges.append(Edge(f"v{number}", key, number, label))
-            for value in shown.outputs:
-                number = self.number[id(value)]
-                label = "" if value.index is None else f"[{value.index}]"
-                edges.append(Edge(key, f"v{number}", number, label))
-                makers[id(value)] = around
-        for value in values:
-            frame = frame_of(makers.get(id(value)))
-            boxes.append(Box(f"v{self.number[id(value)]}", *box_size(value), frame))
         drawn = [
-            Frame(g.title, g.kind, frame_of(g.parent), g.level, g.count) for g in frames.values()
+            Drawn(
+                self.place[id(shown)],
+                self.size(shown),
+                around_of(shown),
+                list(zip(shown.inputs, shown.labels, strict=True)),
+                [(v, "" if v.index is None else f"[{v.index}]") for v in shown.outputs],
+                round=shown.module is None,
+            )
+            for shown in view.shown
         ]
-        return layout(boxes, edges, drawn, self.direction or "TB", self.seconds)
+        boxes = [(self.number[id(value)], value, box_size(value)) for value in values]
+        groups = list(frames.values())
+        return place(drawn, boxes, groups, self.direction or "TB", self.seconds)
 
     def size(self, shown: _Shown) -> tuple[float, float]:
         """Width and height of a step in pixels."""
         if shown.module is None:
-            op, settings = shown.step.title, shown.step.settings
-            if op in SYMBOLS and not settings:
-                return 40, 40
-            return 24 + max(8.5 * len(op), 6.5 * len(settings)), 48 if settings else 36
+            return op_size(shown.step)
         kind = shown.module.kind if shown.module.kind != shown.module.title else ""
         title = len(name_of(shown.module)) + (4 if shown.module.count > 1 else 0)
         note = len(self.step(shown)["note"])
         return 28 + max(9 * title, 6.2 * len(kind), 6.2 * note), 64 if kind else 50
 
 
+def around_of(shown: _Shown) -> Group | None:
+    """The frame that a step or a folded module stands in."""
+    return shown.step.group if shown.module is None else shown.module.parent
+
+
 def box_size(value: Value) -> tuple[float, float]:
     """Width and height of a tensor's box in pixels, with room for statistics and flags."""
     width, height = value_size(value)
     known = value.looked is not None and value.looked.array is not None
-    if value.data is not None or known and count(value) <= 16:
+    if value.data is not None or known and value.size <= SHOWN:
         return width, height
     lines = 1 + (value.stats is not None) + (value.grad_stats is not None) + bool(value.flags)
     words = max((len(kind) for kind in (", ".join(value.flags),)), default=0)
@@ -356,9 +328,6 @@ def _flat(data: Any) -> list[Any] | None:
     return None if data is None else numbers(np.asarray(data), ARRAYS, exact=True)
 
 
-def _stats(stats: Stats | None) -> dict[str, Any] | None:
-    if stats is None or stats.size <= 1:
-        return None
-    words = {"mean": settled(stats), "std": stats.std, "min": stats.low, "max": stats.high}
-    rounded = {key: float(f"{number:.5g}") for key, number in words.items()}
-    return rounded | {"zero": float(f"{stats.zero:.4g}"), "bad": stats.bad}
+def _some(stats: Stats | None) -> Stats | None:
+    """Statistics of more than one number."""
+    return None if stats is None or stats.size <= 1 else stats

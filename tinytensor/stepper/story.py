@@ -6,7 +6,6 @@ op its reference, run on the numbers that the op was given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +17,10 @@ from ..define.naming import listening
 from ..draw.opened import operand, unwatched, written
 from ..draw.picture import CONSTANT, Group, Step, Value
 from ..draw.trace import Tracer
+from ..draw.walk import several
 from ..draw.words import called
-from ..draw.zooms.apply import Applied, Local, apply, local
+from ..draw.zooms.apply import Applied, Local, apply, local, repeats
 from ..graph.grad_mode import no_grad
-from ..graph.node import Dropped
 from ..graph.step import pull_back
 from ..tensor.tensor import Tensor
 
@@ -85,7 +84,7 @@ class View:
             found.setdefault(id(value), value)
         return list(found.values())
 
-    def frames(self) -> list[Group]:
+    def groups(self) -> list[Group]:
         """The module calls in it, outer before inner."""
         found: dict[int, Group] = {}
         for told in self.told:
@@ -101,6 +100,8 @@ class Story:
         views: 0 is the graph itself.
         told: every step of every view.
         arrays: by id of a value, its numbers, on the CPU; not there where they are not known.
+        unknown: and why not: "changed" since, "gone" (nobody holds it any more) or "freed" by a
+            backward.
         grads: likewise its gradient, of a backward that nobody else sees.
         backward: the steps in the order in which they are walked back.
     """
@@ -110,6 +111,7 @@ class Story:
         self.views: list[View] = []
         self.told: list[Told] = []
         self.arrays: dict[int, Any] = {}
+        self.unknown: dict[int, str] = {}
         self.grads: dict[int, Any] = {}
         self.backward: list[Told] = []
         self.device = output.device
@@ -157,12 +159,17 @@ class Story:
             array, there = self.numbers(node, i, value)
             known &= there
             arrays.append(array)
-        if known:
-            told.applied = apply(node.op, node.params, arrays, node.needs)
+        applied = apply(node.op, node.params, arrays, node.needs) if known else None
+        if applied is not None and repeats(applied):
+            told.applied = applied
             for i, value in told.results.items():
-                self.arrays.setdefault(id(value), told.applied.results[i].data)
+                self.arrays.setdefault(id(value), of_dtype(applied.results[i].data, value))
         elif node.value is not None and not written(node.version, node):
             self.arrays[id(told.results[0])] = host(node.value)
+        else:
+            read = (self.unknown.get(id(value)) for value in told.operands)
+            why = next(filter(None, read), "freed")
+            self.unknown.update({id(value): why for value in told.results.values()})
 
     def numbers(self, node: Any, i: int, value: Value | None) -> tuple[Any, bool]:
         """What a node was given as operand ``i``, and whether that is known."""
@@ -175,6 +182,9 @@ class Story:
         array, there = operand(node, i)
         if there:
             self.arrays[id(value)] = array = host(array)
+        elif value.step is None:
+            leaf = node.parents[i] is not None or id(value) in self.tracers[-1].tensors
+            self.unknown.setdefault(id(value), "changed" if leaf else "gone")
         return array, there
 
     # ---- backward --------------------------------------------------------------------------------
@@ -193,7 +203,8 @@ class Story:
             if all(g is None for g in cotangents.values()):
                 continue
             if told.applied is not None:
-                told.terms = told.applied.pull_back(cotangents)
+                found = told.applied.pull_back(cotangents)
+                told.terms = [of_dtype(*pair) for pair in zip(found, told.operands, strict=True)]
                 told.locals = [local(told.applied, i) for i in range(len(told.operands))]
             else:
                 told.terms = by_the_graph(told.node, cotangents, self.device)
@@ -202,7 +213,8 @@ class Story:
                 if value is None or term is None or id(value) in entering:
                     continue
                 before = self.grads.get(id(value))
-                self.grads[id(value)] = term if before is None else before + term
+                with np.errstate(all="ignore"):
+                    self.grads[id(value)] = term if before is None else before + term
 
     # ---- inside ----------------------------------------------------------------------------------
 
@@ -251,14 +263,23 @@ class Story:
         return False
 
 
+def of_dtype(array: Any, value: Value | None) -> Any:
+    """An array as the engine has it: what computes in float32 on float16 gives float16."""
+    if array is None or value is None or array.dtype == value.dtype or value.role == CONSTANT:
+        return array
+    with np.errstate(all="ignore"):
+        return array.astype(value.dtype)
+
+
 def by_the_graph(node: Any, cotangents: dict[int, Any], device: Device) -> list[Any]:
-    """What a node sends back to each operand by what it has kept; nothing if that was freed."""
+    """What a node sends back to each operand by what it has kept; nothing if that was freed or
+    written to, or is to be computed again: that would run the user's function, and keep it all."""
     found: list[Any] = [None] * len(node.parents)
-    if type(node.saved) is not tuple and not isinstance(node.saved, Dropped):
+    changed = any(v is not None and v[0].count != v[1] for v in node.versions)
+    if changed or type(node.saved) is not tuple:
         return found
     parts = {i: None if g is None else device.from_host(g) for i, g in cotangents.items()}
-    several = isinstance(node.dtype, tuple)
-    g = [parts.get(i) for i in range(len(node.dtype))] if several else parts[0]
+    g = [parts.get(i) for i in range(len(node.dtype))] if several(node.shape) else parts[0]
     with unwatched(), no_grad():
         sent = pull_back(node, g, False)
     for i, need in enumerate(node.needs):
@@ -270,11 +291,5 @@ def by_the_graph(node: Any, cotangents: dict[int, Any], device: Device) -> list[
 def host(array: Any) -> Any:
     """An array of any device as NumPy's, a copy."""
     return np.array(device_of(array).to_host(array))
-
-
-def flat(array: Any) -> Sequence[Any]:
-    """The elements of an array in C order."""
-    found: list[Any] = np.asarray(array).reshape(-1).tolist()
-    return found
 
 

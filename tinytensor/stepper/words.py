@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import linecache
 import os
-import textwrap
 from collections.abc import Iterable
 from typing import Any
 
 from ..context.source_line import Point, located
-from ..define.mathml import mathml
 from ..draw.words import short
-from ..explain.sources import body_source, source
+from ..explain.sources import body_source, source, source_of_rules
+from ..shown.mathml import mathml
 
 AROUND = 3  # lines shown above the first and below the last that made an op
 APART = 12  # lines that nobody used, and a file is cut there
 #: the command line itself, which is no user's code
 _PROGRAM = ("tinytensor", "tinytensor.exe", "__main__.py")
+
+
+def _is_others(file: str) -> bool:
+    """Is this no code of the user's: an installed package, or the command line?"""
+    parts = os.path.normpath(file).split(os.sep)
+    return parts[-1] in _PROGRAM or "site-packages" in parts or "dist-packages" in parts
 
 
 class Lines:
@@ -34,7 +39,7 @@ class Lines:
             if (where := located(point)) is not None:
                 used.setdefault(where.file, set()).update((where.line, where.end_line))
         for file, numbers in used.items():
-            if os.path.basename(file) in _PROGRAM:
+            if _is_others(file):
                 continue
             text = linecache.getlines(file)
             for first, last in _runs(sorted(numbers)):
@@ -82,35 +87,20 @@ def _in_utf16(line: str, column: int) -> int:
     return len(before.encode("utf-16-le", "surrogatepass")) // 2
 
 
-
 def about(op: Any) -> dict[str, Any]:
     """What there is to read about an op."""
     return {
         "formula": op.formula,
         "gradient": op.gradient,
         "doc": op.doc,
-        "forward": source_of_forward(op),
-        "vjp": source_of_rules(op),
-        "reference": source_of_reference(op),
+        "forward": body_source(op.forward),
+        "vjp": "\n".join(source_of_rules(op)),
+        "reference": "" if op.reference is None else source(op.reference),
         "mathml": {
             key: mathml(text, {*op.inputs, *op.setting_names}) if text else ""
             for key, text in (("formula", op.formula), ("gradient", op.gradient))
         },
     }
-
-
-def source_of_forward(op: Any) -> str:
-    return textwrap.dedent(body_source(op.forward)).rstrip()
-
-
-def source_of_rules(op: Any) -> str:
-    rules = [op.joint] if op.joint is not None else op.vjps
-    texts = dict.fromkeys(source(rule) for rule in rules if rule is not None)
-    return "\n".join(textwrap.dedent(text).rstrip() for text in texts)
-
-
-def source_of_reference(op: Any) -> str:
-    return "" if op.reference is None else textwrap.dedent(source(op.reference)).rstrip()
 
 
 def plain(value: Any) -> Any:

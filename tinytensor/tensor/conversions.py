@@ -189,8 +189,9 @@ class Conversions(Fields):
         body = [arrays.array(self._printed_numbers())]
         if (grad := self._grad) is not None:
             numbers = grad._printed_numbers()
-            head = f"{grad._printed_as} {html.faint(html.code(arrays.statistics(numbers)))}"
-            body.append(html.folded(head.replace("tensor", "grad", 1), arrays.array(numbers)))
+            word = "grad" if grad._printed_as == "tensor" else grad._printed_as
+            head = f"{word} {html.faint(html.code(arrays.statistics(numbers)))}"
+            body.append(html.folded(head, arrays.array(numbers)))
         name = f" {self._name}" if self._name else ""
         return html.framed(f"{self._printed_as}{name}", ", ".join(parts), *body)
 

@@ -34,7 +34,7 @@ def draw(
         typer.Option(
             callback=path,
             help="Picture: .svg, .png, .pdf, .html for a page in which modules open, or text: .gv, "
-            ".mmd (Mermaid), .d2 (default: MODEL.svg)",
+            ".mmd (Mermaid), .d2 (default: MODEL.svg, MODEL-MODULE.svg, or MODEL-step.html)",
         ),
     ] = None,
     depth: Annotated[
@@ -53,7 +53,7 @@ def draw(
     ] = None,
     step: Annotated[
         bool,
-        typer.Option("--step", help="A page that steps through forward and backward (MODEL.html)"),
+        typer.Option("--step", help="A page that steps through forward and backward"),
     ] = False,
     n_layer: Annotated[int, typer.Option(help="Layers", min=1, max=LAYERS)] = 2,
     n_head: Annotated[int, typer.Option(help="Attention heads", min=1, max=LARGEST)] = 2,
@@ -85,7 +85,8 @@ def draw(
     refused = {"zoom": zoom, "module": module, "depth": depth, "values": values or None}
     if step and (given_too := [name for name, value in refused.items() if value is not None]):
         raise ConfigError(f"{given_too[0]}: --step shows every op with its numbers; leave it out")
-    file = Path(f"{model}.{'html' if step else 'svg'}" if out is None else out)
+    usual = f"{model}-step.html" if step else f"{model}-{module}.svg" if module else f"{model}.svg"
+    file = Path(usual if out is None else out)
     try:
         given = {
             "n_layer": n_layer, "n_head": n_head, "n_embd": n_embd, "n_hidden": n_hidden,

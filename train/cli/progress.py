@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..given.words import clock
-from ..run.live import Cell
+from ..run.cell import Cell
 from ..run.report import Report
 from ..system.notebook import in_notebook
 from ..system.terminal import is_terminal, one_line

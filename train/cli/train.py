@@ -106,6 +106,8 @@ def train(
             picture = draw(trainer)
             if picture is not None:
                 print(f"picture          {one_line(picture)}")
+            if watch:
+                print(f"{'watch it again':<16} {command('watch', place.path)}")
             more = ["sample", place.path, *trainer.task.example]
             print(f"{trainer.task.more:<16} {command(*more)}")
             return 0

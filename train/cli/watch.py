@@ -59,6 +59,8 @@ def watch(
     if html is not None:
         if port is not None:
             raise ConfigError("port: a page in a file has none; leave --port or --html out")
+        if Path(html).suffix.lower() != ".html":
+            raise ConfigError(f"html: expected a file name that ends in .html, got {html!r}")
         try:
             written = write_bytes(html, replay(followed).encode())
         except OSError as error:
@@ -70,7 +72,7 @@ def watch(
     from ..watch.server import Server
 
     server = Server(followed, live, port or 0)
-    with Stop() as stop:
+    with Stop(words="") as stop:  # there is no step, and nothing to save
         with stop.at_once():
             server.start()
         print(f"watch it learn: {server.address}\n(Ctrl-C ends it)", flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...shown import html
+from ...shown.printing import bytes_of
 
 if TYPE_CHECKING:
     from .optimizer import Optimizer
@@ -25,7 +26,7 @@ def in_a_notebook(optimizer: Optimizer) -> str:
         for value in state.values()
     )
     columns = ("group", *map(str, range(len(groups)))) if len(groups) > 1 else ()
-    note = f"{html.bytes_of(kept)} of state" if kept else "no state yet"
+    note = f"{bytes_of(kept)} of state" if kept else "no state yet"
     return html.framed(type(optimizer).__name__, note, html.table(columns, rows))
 
 

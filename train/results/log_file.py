@@ -6,6 +6,7 @@ Lines that are broken, or none of a log, are left out.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,12 @@ def entry_of(line: bytes) -> tuple[int | None, dict[str, float]]:
     step, entry = _entry(line)
     if step is None or not 0 <= step < 2**63:
         return None, {}
-    return step, {name: v for name, v in entry.items() if type(v) in (int, float)}
+    return step, {name: v for name, v in entry.items() if _is_number(v)}
+
+
+def _is_number(value: Any) -> bool:
+    """Also NaN; not a whole number that no float can be."""
+    return type(value) is float or type(value) is int and abs(value) <= sys.float_info.max
 
 
 def kept(path: Path, step: int, validated: int) -> Iterator[bytes]:

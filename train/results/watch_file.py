@@ -20,6 +20,7 @@ from __future__ import annotations
 import binascii
 import json
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,6 @@ import numpy as np
 from ..system.files import lines, write_atomically
 
 NAME = "watch.jsonl"
-KINDS = ("gradients", "activations", "attention", "sample")
 #: what is told of the numbers of a layer: their mean, standard deviation, some percentiles, the
 #: share that is exactly 0, and how many are no finite numbers, which the others leave out
 SPREAD = ("mean", "std", "min", "p5", "p25", "p50", "p75", "p95", "max", "zero", "bad")
@@ -68,13 +68,18 @@ def parsed(line: bytes) -> Seen | dict[str, Any] | None:
     try:
         entry = json.loads(line)
         if isinstance(entry.get("run"), dict):
-            return dict(entry["run"])
+            return {key: _fact(value) for key, value in entry["run"].items()}
         kind, step, value = entry["kind"], entry["step"], entry["value"]
-        if type(step) is int and 0 <= step < 2**53 and kind in KINDS and _CHECKS[kind](value):
+        if type(step) is int and 0 <= step < 2**53 and kind in _CHECKS and _CHECKS[kind](value):
             return Seen(kind, step, value)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     return None
+
+
+def _fact(value: Any) -> Any:
+    """What is told of a run, with a word for a number that JSON has none for."""
+    return number(value) if type(value) is float and not math.isfinite(value) else value
 
 
 def kept(path: Path, step: int) -> Iterator[bytes]:
@@ -125,17 +130,23 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_finite(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
+    if type(value) is int:  # JSON has whole numbers that no float can be
+        return abs(value) <= sys.float_info.max
+    return type(value) is float and math.isfinite(value)
+
+
+def _is_list(value: Any, most: int) -> bool:
+    return isinstance(value, list) and len(value) <= most
 
 
 def _gradients(value: Any) -> bool:
-    return len(value) <= _LAYERS and all(
+    return _is_list(value, _LAYERS) and all(
         isinstance(name, str) and _is_number(norm) for name, norm in value
     )
 
 
 def _activations(value: Any) -> bool:
-    return len(value) <= _LAYERS and all(
+    return _is_list(value, _LAYERS) and all(
         isinstance(name, str)
         and isinstance(kind, str)
         and len(numbers) == len(SPREAD)
@@ -145,12 +156,12 @@ def _activations(value: Any) -> bool:
 
 
 def _attention(value: Any) -> bool:
-    return len(value) <= _LAYERS and all(map(_map, value))
+    return _is_list(value, _LAYERS) and all(map(_map, value))
 
 
 def _map(one: Any) -> bool:
     names = [one["queries"], one["keys"]]
-    known = all(0 < len(part) <= _SYMBOLS for part in names)
+    known = all(_is_list(part, _SYMBOLS) and part for part in names)
     texts = all(isinstance(symbol, str) for part in names for symbol in part)
     counts = type(one["layer"]) is int and type(one["heads"]) is int and 0 < one["heads"] <= 1000
     if not (isinstance(one["kind"], str) and known and texts and counts):
@@ -169,3 +180,4 @@ _CHECKS = {
     "attention": _attention,
     "sample": _sample,
 }
+KINDS = tuple(_CHECKS)

@@ -12,7 +12,7 @@ from ...hints.finding import kind_of
 from ..given.words import clock
 from ..system.notebook import Place, in_notebook
 from ..system.terminal import is_terminal, one_line
-from .live import REFRESH, drawn
+from .cell import REFRESH, drawn
 
 T = TypeVar("T")
 

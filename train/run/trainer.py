@@ -30,9 +30,9 @@ from ..results.restore import Restored, restore
 from ..system.signals import Stop
 from ..system.terminal import warn
 from ..tasks import TASKS
+from .cell import default_report
 from .changes import changed
 from .folder import RunFolder, last_checkpoint, save_at_the_end, save_on_the_way
-from .live import usual
 from .loggers import further
 from .memory import check_run
 from .outcome import Outcome
@@ -112,7 +112,7 @@ class Trainer(Outcome):
         self.config = config
         self.task.batches(1)  # reads what is to be read, and refuses what is unfit
         self.run_folder = folder_of(config, folder)
-        self.report = usual() if report is None else report
+        self.report = default_report() if report is None else report
         self.history = History()
         self.step = 0
         self._seconds: deque[float] = deque(maxlen=50)

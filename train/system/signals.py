@@ -34,17 +34,20 @@ class Interrupted(BaseException):
 class Stop:
     """Context manager that notes :data:`SIGNALS` instead of dying from them.
 
-    The first Ctrl-C says so on standard error. A second signal does what it does without us
-    (Ctrl-C: KeyboardInterrupt), for a step that takes too long; but not a second SIGHUP, which both
-    the shell and the system send when a window is closed. A signal that was ignored before stays
-    ignored: ``nohup``, and a shell script's ``&``, mean it. Outside the main thread, where
-    Python allows no handlers, it only carries the wish of :meth:`request`.
+    The first Ctrl-C says so on standard error, by ``words``, if there are some. A second signal
+    does what it does without us (Ctrl-C: KeyboardInterrupt), for a step that takes too long; but
+    not a second SIGHUP, which both the shell and the system send when a window is closed. A signal
+    that was ignored before stays ignored: ``nohup``, and a shell script's ``&``, mean it. Outside
+    the main thread, where Python allows no handlers, it only carries the wish of :meth:`request`.
 
     Attributes:
         signal: the number of the signal that came, None before.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, words: str = "finishing this step, then saving; Ctrl-C again leaves at once"
+    ) -> None:
+        self._words = f"\n{words}\n".encode() if words else b""
         self.signal: int | None = None
         self._before: dict[int, Any] = {}
         self._at_once = False
@@ -90,4 +93,4 @@ class Stop:
         # os.write: a handler may interrupt a print, and then must not print itself
         if number == signal.SIGINT:
             with contextlib.suppress(OSError):
-                os.write(2, b"\nfinishing this step, then saving; Ctrl-C again leaves at once\n")
+                os.write(2, self._words)

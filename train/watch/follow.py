@@ -80,13 +80,13 @@ class Curves:
         if "val_loss" in values:
             self.val.append((step, values["val_loss"]))
         if "loss" in values:
-            norm, lr = values.get("grad_norm", 0.0), values.get("lr", 0.0)
+            loss, norm, lr = (float(values.get(name, 0)) for name in ("loss", "grad_norm", "lr"))
             place = (step - 1) // self.stride
             if self.points and (int(self.points[-1][0]) - 1) // self.stride >= place:
                 last = self.points[-1]
-                last[:] = [step, last[1] + values["loss"], lr, last[3] + norm, last[4] + 1]
+                last[:] = [step, last[1] + loss, lr, last[3] + norm, last[4] + 1]
             else:
-                self.points.append([step, values["loss"], lr, norm, 1])
+                self.points.append([step, loss, lr, norm, 1])
         return self._shorten()
 
     def _shorten(self) -> bool:

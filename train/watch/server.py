@@ -9,10 +9,12 @@ frame, and nothing is kept in a cache.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import http.server
 import json
 import secrets
+import socket
 import socketserver
 import threading
 import time
@@ -65,6 +67,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.token = secrets.token_urlsafe(24)
         self.asked: float | None = None
         self._places = threading.BoundedSemaphore(AT_ONCE)
+        self._coming: dict[socket.socket, float] = {}  # requests that are being read, since when
         self._thread: threading.Thread | None = None
         try:
             super().__init__((HOST, port), Handler)
@@ -116,14 +119,34 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
         if not self._places.acquire(blocking=False):
             self.shutdown_request(request)
             return
-        super().process_request(request, client_address)
+        self._coming[request] = time.monotonic()
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # there can be no more threads
+            self.came(request)
+            self._places.release()
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """See :meth:`process_request`."""
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.came(request)
             self._places.release()
+
+    def came(self, request: socket.socket) -> None:
+        """A request has been read whole, or will not be."""
+        self._coming.pop(request, None)
+
+    def service_actions(self) -> None:
+        """Wait no longer for requests that come in drops, each in time for the next."""
+        late = time.monotonic() - PATIENCE
+        for request, since in list(self._coming.items()):
+            if since < late:
+                self.came(request)
+                with contextlib.suppress(OSError):
+                    request.shutdown(socket.SHUT_RD)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Whoever left in the middle is not worth a word."""
@@ -138,18 +161,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page, or its data."""
-        refused = self._refused()
+        self.server.came(self.connection)
+        try:
+            asked = urlsplit(self.path)
+            query = parse_qs(asked.query, max_num_fields=4)
+        except ValueError:
+            self._answer(400, "this address cannot be read")
+            return
+        refused = self._refused(asked.path)
         if refused is not None:
             self._answer(*refused)
             return
-        asked = urlsplit(self.path)
         place = asked.path.removeprefix(f"/{self.server.token}")
         if place == "/":
             text = self.server.page(self.server.followed.data())
             self._answer(200, text, "text/html; charset=utf-8", POLICY_OF_PAGE)
         elif place == "/data":
             self.server.asked = time.monotonic()
-            mark = parse_qs(asked.query, max_num_fields=4).get("since", [""])[0]
+            mark = query.get("since", [""])[0]
             text = json.dumps(self.server.followed.data(mark), separators=(",", ":"))
             self._answer(200, text, "application/json")
         else:
@@ -157,12 +186,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def _refused(self) -> tuple[int, str] | None:
+    def _refused(self, path: str) -> tuple[int, str] | None:
         """Why a request is not answered, if so."""
         hosts = self.headers.get_all("Host") or []
         if len(hosts) != 1 or hosts[0].strip().lower() not in self.server.names:
             return 403, "this server goes by another name"
-        word, _, wanted = urlsplit(self.path).path.removeprefix("/").partition("/")
+        word, _, wanted = path.removeprefix("/").partition("/")
         if not hmac.compare_digest(word.encode(), self.server.token.encode()):
             return 403, "expected the whole address that the run has printed"
         site = self.headers.get("Sec-Fetch-Site", "same-origin")
@@ -205,7 +234,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """A request that cannot be read; nothing of it is repeated."""
         self.command = getattr(self, "command", None) or "GET"
         self.close_connection = True
-        self._answer(code, message or "this request cannot be read")
+        self._answer(code, "this request cannot be read")
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing is written down: the terminal is the run's."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..config import ConfigError
@@ -54,7 +55,7 @@ class Watcher(Report):
     def start(self, trainer: Trainer) -> None:
         """See :class:`Report`: the first look, before the first step."""
         self._began = time.perf_counter()
-        with _Costs(self):
+        with self._on_its_own():
             if trainer.folder is None:
                 raise ConfigError("the run has no folder to keep its history in")
             self._budget = Budget(trainer.step, trainer.config.steps, self.every)
@@ -92,7 +93,7 @@ class Watcher(Report):
         """See :class:`Report`."""
         step = trainer.step + 1
         if self._log is not None and self._due("gradients", step):
-            with _Costs(self):
+            with self._on_its_own():
                 began = time.perf_counter()
                 self._norms = looks.gradients(trainer, norm)
                 self._budget.looked("gradients", step, time.perf_counter() - began)
@@ -101,7 +102,7 @@ class Watcher(Report):
         """See :class:`Report`."""
         if self._log is None:
             return
-        with _Costs(self):
+        with self._on_its_own():
             norms, self._norms = self._norms, None
             if norms is not None:
                 self._log.add(Seen("gradients", trainer.step, norms))
@@ -131,7 +132,7 @@ class Watcher(Report):
         """See :class:`Report`: tells what watching has cost, where that was much."""
         if self._log is None:
             return
-        with _Costs(self):
+        with self._on_its_own():
             self._log.close()
             self._log = None
             spent, whole = self._budget.spent, time.perf_counter() - self._began
@@ -148,7 +149,15 @@ class Watcher(Report):
                 server.told_all(LINGER)
             server.close()
 
-    def give_up(self, error: Exception) -> None:
+    @contextmanager
+    def _on_its_own(self) -> Iterator[None]:
+        """An error inside ends the watching and not the run."""
+        try:
+            yield
+        except Exception as error:
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
         """Watch no longer."""
         log, self._log = self._log, None
         warn(f"watch: {NAME}: {cause(error)}; the run goes on without being watched")
@@ -157,19 +166,3 @@ class Watcher(Report):
                 log.close()
             except OSError:
                 pass
-
-
-class _Costs:
-    """``with _Costs(watcher):`` an error inside costs the watching alone."""
-
-    def __init__(self, watcher: Watcher):
-        self.watcher = watcher
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
-        if isinstance(error, Exception):
-            self.watcher.give_up(error)
-            return True
-        return False

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
+import sys
+import time
+import weakref
+
+import pytest
+
 import tinytensor as tt
 from tinytensor.context.source_line import located, place
 
@@ -45,3 +52,26 @@ def test_the_line_of_a_user_whose_module_is_called_alike() -> None:
     scope = {"tt": tt, "__name__": "tinytensor_lessons"}
     exec(compile("y = tt.ones(2, requires_grad=True) * 2", "lesson.py", "exec"), scope)
     assert place(scope["y"].node.where) == " at lesson.py:1"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", [None, 5, b"tinytensor", ("tinytensor",)])
+def test_code_whose_module_has_no_text_for_a_name(name: object) -> None:
+    scope = {"tt": tt, "__name__": name}
+    code = "y = tt.ones(2, requires_grad=True) * 2\nz = tt.ones(2)\nz += 1"
+    exec(compile(code, "lesson.py", "exec"), scope)
+    assert place(scope["y"].node.where) == " at lesson.py:1"  # type: ignore[attr-defined]
+    assert scope["z"].version.where == ("lesson.py", 3)  # type: ignore[attr-defined]
+
+
+def test_a_thread_may_begin_with_an_op(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then no code of the user's is being executed."""
+    failed: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", failed.append)
+    x = tt.ones(2, requires_grad=True)
+    running = weakref.ref(x)
+    _thread.start_new_thread(tt.exp, (x,))
+    del x
+    until = time.monotonic() + 10
+    while running() is not None and time.monotonic() < until:
+        time.sleep(0.01)
+    assert running() is None and not failed

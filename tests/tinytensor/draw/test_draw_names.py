@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinytensor as tt
-from tinytensor.draw.formats.labels import brief
+from tinytensor.draw.labels import brief
 
 from .dotgraph import AWKWARD, drawn, leaf
 

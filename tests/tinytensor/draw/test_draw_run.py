@@ -260,3 +260,20 @@ def test_drawn_tensors_are_unchanged_by_all_this() -> None:
     x = leaf(2.0, "x")
     (x * x).backward()
     assert drawn(x * x).find("x").text == "x () float32 data 2.0"
+
+
+def test_inputs_that_are_missing_or_too_many_are_named() -> None:
+    layer = tt.nn.Linear(2, 1)
+    with pytest.raises(TypeError, match=r"inputs: Linear needs x too.*: tt\.draw\(Linear, x\)$"):
+        tt.draw(layer)
+    with pytest.raises(TypeError, match=r"inputs: scaled needs y too"):
+
+        def scaled(x, y, factor=2.0):
+            return x * y * factor
+
+        tt.draw(scaled, tt.ones(2))
+    out = layer(tt.ones(1, 2))
+    with pytest.raises(TypeError, match=r"called with them$"):
+        tt.draw(out, tt.ones(1, 2))
+    with pytest.raises(TypeError, match=r"write depth=1$"):
+        tt.draw(out, 1)

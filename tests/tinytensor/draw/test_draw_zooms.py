@@ -10,7 +10,8 @@ import pytest
 import tinytensor as tt
 from tinytensor import models, nn
 from tinytensor.draw.picture import Picture, Value
-from tinytensor.draw.zooms.statistics import Looked, measured, pooled
+from tinytensor.draw.zooms.statistics import Looked, look, pooled
+from tinytensor.shown.statistics import measured
 
 from .dotgraph import Graph, leaf, parse
 
@@ -49,7 +50,7 @@ def test_statistics_leave_out_what_is_no_number_and_count_it() -> None:
     assert nothing is not None
     assert np.isnan(nothing.mean)
     assert measured(np.empty((0, 3))) is None
-    assert measured(None) is None
+    assert look(None) is None
 
 
 def test_the_largest_numbers_do_not_overflow() -> None:
@@ -57,6 +58,13 @@ def test_the_largest_numbers_do_not_overflow() -> None:
     assert stats is not None
     assert stats.std == pytest.approx(np.std([1, -1, 1]) * 1e308)
     assert stats.rms == pytest.approx(1e308)
+    both = pooled([Looked(stats, None), Looked(measured(np.array([-1e200])), None)])
+    assert both is not None and both.stats is not None
+    assert both.stats.std == pytest.approx(np.std([1, -1, 1, 0]) * 1e308)
+    assert both.stats.rms == pytest.approx(np.sqrt(3 / 4) * 1e308)
+    with np.errstate(all="raise"):
+        small = measured(np.array([1e200, 1e-320, 0.0]))
+    assert small is not None and small.low == 0.0
 
 
 def test_statistics_of_several_are_those_of_all_numbers() -> None:

@@ -108,6 +108,9 @@ def test_statistics_leave_out_what_is_no_number() -> None:
     assert arrays.statistics(np.full(2, np.nan)) == "not finite 2"
     big = np.full(1000, 6e4, dtype=np.float16)
     assert "mean 6e+04" in arrays.statistics(big)
+    with np.errstate(all="raise"):
+        largest = arrays.statistics(np.array([1e308, -1e308, 1e308, 1e308]))
+    assert largest == "mean 5e+307  std 8.66e+307  min -1e+308  max 1e+308"
 
 
 def pixels(markup: str) -> np.ndarray:

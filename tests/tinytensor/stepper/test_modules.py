@@ -57,6 +57,28 @@ def test_each_block_has_its_own_where_they_are_not_merged(model: Any) -> None:
     assert {"h.0.attn", "h.1.attn", "h.2.attn"} <= set(titles(data))
 
 
+class Loop(nn.Module):
+    """Reads one weight three times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 3)
+
+    def forward(self, x: tt.Tensor) -> tt.Tensor:
+        for _ in range(3):
+            x = tt.tanh(x @ self.lin.weight)
+        return x
+
+
+def test_a_weight_that_is_read_several_times_is_counted_once() -> None:
+    model = nn.Sequential(Loop(), nn.ReLU())
+    drawing = tt.draw(lambda: model(tt.ones(2, 3)).sum(), depth=1)
+    still = [step for step in drawing.picture.steps if step.title == "0"]
+    assert [step.parameters for step in still] == [(1, 9)]
+    data = graph_data(drawing.whole, "t")
+    assert step_of(data, "0")["note"] == "9 parameters, 6 ops"
+
+
 def test_views_and_steps_point_at_each_other(gpt: dict[str, Any]) -> None:
     for number, view in enumerate(gpt["views"]):
         for i in view["steps"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import weakref
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,53 @@ def test_what_is_too_large_is_left_out_and_what_is_known_stays() -> None:
     assert values[70, 70]["stats"]["max"] == pytest.approx(float(x.data.max()), rel=1e-4)
 
 
+def test_statistics_of_the_largest_numbers() -> None:
+    x = tt.tensor(np.full(20, 1e308), requires_grad=True)
+    with np.errstate(all="raise"):
+        data = tt.step_through((x * 1e-308).sum()).data()
+    stats = data["values"][0]["stats"]
+    assert (stats["mean"], stats["std"], stats["max"], stats["bad"]) == (1e308, 0.0, 1e308, 0)
+
+
+def test_a_page_that_was_made_holds_no_graph() -> None:
+    out = neuron()
+    node, steps = weakref.ref(out.node), tt.step_through(out)
+    before = repr(steps)
+    steps.html()
+    del out
+    assert node() is None
+    steps.title = "another"  # read when the page is written
+    assert steps.data()["title"] == "another" and repr(steps) == before.replace(
+        "Step through tanh", "another"
+    )
+
+
+def test_statistics_are_of_the_finite_numbers() -> None:
+    x = tt.tensor(np.arange(20.0), requires_grad=True, name="x")
+    x.data[:2] = np.nan, np.inf
+    nothing = tt.tensor(np.full(20, np.nan), requires_grad=True, name="nothing")
+    values = tt.step_through((x + nothing).sum()).data()["values"]
+    found = {v["name"]: v["stats"] for v in values}
+    rest = np.arange(2.0, 20.0)
+    assert found["x"] == pytest.approx(
+        {"mean": rest.mean(), "std": rest.std(), "min": 2, "max": 19, "zero": 0, "bad": 2}, rel=1e-4
+    )
+    numbers = [found["nothing"][key] for key in ("mean", "std", "min", "max")]
+    assert np.isnan(numbers).all() and found["nothing"]["bad"] == 20
+
+
+def test_why_numbers_are_missing_is_said() -> None:
+    w = tt.randn(3, 3, requires_grad=True, name="w")
+    x = tt.randn(80, 80, requires_grad=True, name="x")
+    loss = (w @ w).sum() + x.sum()
+    loss.backward()
+    with tt.no_grad():
+        w -= 0.1
+    values = {v["name"]: v for v in tt.step_through(loss).data()["values"]}
+    assert values["w"]["data"] is None and values["w"]["unknown"] == "changed"
+    assert values["x"]["data"] is None and values["x"]["unknown"] == "large"
+
+
 def test_settings_as_json() -> None:
     assert plain_settings({"axis": (0, -1), "index": (slice(1, None), ..., None)}) == {
         "axis": [0, -1],
@@ -155,6 +203,8 @@ def test_the_file_and_the_notebook(tmp_path: Path) -> None:
     assert 'sandbox="allow-scripts"' in frame and unescape(frame).count("<!doctype html>") == 1
     with pytest.raises(ValueError, match=r"path: expected a file name that ends in \.html"):
         steps.save(tmp_path / "step.svg")
+    with pytest.raises(TypeError, match="path: expected the name of a file, got int"):
+        steps.save(3)  # type: ignore[arg-type]
     with pytest.raises(OSError):
         steps.save(tmp_path / "missing" / "step.html")
 
@@ -172,9 +222,11 @@ def test_names_are_text(names: list[str], title: str) -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(TypeError, match="tensor: expected a Tensor, got float"):
+    with pytest.raises(TypeError, match="tensor: expected one Tensor, got float$"):
         tt.step_through(1.0)  # type: ignore[arg-type]
-    with pytest.raises(RuntimeError, match="has no graph"):
+    with pytest.raises(TypeError, match=r"got Linear and 1 more; pass what it returns: tt\.step"):
+        tt.step_through(tt.nn.Linear(2, 1), tt.ones(1, 2))  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="^step_through: this tensor .* has no graph"):
         tt.step_through(tt.ones(1))
     with pytest.raises(RuntimeError, match=r"expected a scalar output, got shape \(2,\)"):
         tt.step_through(tt.ones(2, requires_grad=True) * 2)

@@ -134,6 +134,18 @@ def test_a_derivative_that_mixes_elements_is_a_matrix() -> None:
     close(story.told[0].terms[0].sum(), 0.0, 1e-12)
 
 
+def test_a_derivative_that_is_nan_stays_in_its_place() -> None:
+    """A NaN times the 0 of its neighbours would be NaN everywhere."""
+    with np.errstate(all="ignore"):
+        x = leaf([4.0, -1.0, 0.0])
+        roots, shares = story_of(tt.sqrt(x).sum()).told[0], story_of(tt.softmax(x * np.nan)[0])
+    (found,) = roots.locals
+    assert found is not None and found.matrix is None
+    np.testing.assert_array_equal(found.diagonal, [0.25, np.nan, np.inf])
+    softmax = next(t for t in shares.told if t.node.op.name == "softmax")
+    assert softmax.locals[0] is not None and np.isnan(softmax.locals[0].matrix).all()
+
+
 def test_nothing_of_the_users_is_touched() -> None:
     x = leaf([0.5, -1.0])
     x.grad = tt.tensor([7.0, 7.0], dtype="float64")
@@ -170,6 +182,8 @@ def test_what_was_written_to_is_not_known() -> None:
     assert id(mul.results[0]) not in story.arrays and id(mul.operands[0]) not in story.arrays
     assert float(story.arrays[id(total.results[0])]) == loss.item()  # small: the graph knows it
     assert mul.terms[0] is None and exp.terms == [None]
+    why = [story.unknown.get(id(v)) for v in (mul.operands[0], mul.results[0], exp.results[0])]
+    assert why == ["changed", "changed", "changed"]
 
 
 def test_a_large_constant_is_known_while_it_lives() -> None:
@@ -181,6 +195,7 @@ def test_a_large_constant_is_known_while_it_lives() -> None:
     story = story_of(loss)
     sub, power, mean = story.told
     assert id(sub.operands[1]) not in story.arrays
+    assert story.unknown[id(sub.operands[1])] == "gone"
     assert id(sub.results[0]) in story.arrays  # the square has kept it
     expected = tt.grad(loss, x)[0].data
     np.testing.assert_array_equal(sub.terms[0], expected)
@@ -196,6 +211,84 @@ def test_an_op_of_the_users_own() -> None:
     story = story_of(story_product(x, y, scale=3.0).sum())
     assert story.told[0].terms[0].tolist() == [9.0, 12.0]
     assert story.told[0].locals[1].diagonal.tolist() == [3.0, 6.0]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_an_op_that_draws_random_numbers_is_not_told_with_others(size: int) -> None:
+    @tt.custom_op("x", keeps="out", name="story_noise")
+    def story_noise(xp: Any, x: Any) -> Any:
+        return x * np.random.standard_normal(x.shape).astype(x.dtype)
+
+    story_noise.vjp(x=lambda xp, g, k: g * k.out)
+    x = tt.randn(size, requires_grad=True)
+    noisy = story_noise(x)
+    loss = (noisy * noisy).sum()
+    before = np.random.get_state()[2]
+    story = story_of(loss)
+    if size == 3:
+        tt.draw(loss, zoom="scalars")
+    assert np.random.get_state()[2] == before
+    loss.backward()
+    noise, square, _ = story.told
+    np.testing.assert_array_equal(story.arrays[id(noise.results[0])], noisy.detach().data)
+    assert x.grad is not None
+    np.testing.assert_array_equal(noise.terms[0], x.grad.data)
+    assert noise.applied is None and square.applied is not None
+
+
+def test_float16_is_rounded_where_the_engine_rounds_it() -> None:
+    x = tt.tensor([60000.0, 60000.0, 0.1], dtype="float16", requires_grad=True)
+    shares = tt.softmax(x * 1e-5)
+    with np.errstate(over="ignore"):
+        total = x.sum() * 0.5 + (shares * shares).sum()  # the sum is infinite in float16
+    story = story_of(total)
+    total.backward()
+    told_at_top = story.views[0].told
+    assert story.arrays[id(told_at_top[-1].results[0])] == np.inf == total.item()
+    for told in told_at_top:
+        assert all(story.arrays[id(v)].dtype == v.dtype for v in told.results.values())
+    softmax = next(told for told in told_at_top if told.node.op.name == "softmax")
+    found = story.arrays[id(softmax.results[0])]
+    np.testing.assert_array_equal(found, shares.detach().data)
+    of = {id(t): key for key, t in story.tracers[0].tensors.items()}
+    assert x.grad is not None
+    np.testing.assert_array_equal(story.grads[of[id(x)]], x.grad.data)
+
+
+def test_what_was_kept_and_written_to_since_has_no_terms() -> None:
+    w = tt.randn(40, requires_grad=True)
+    loss = (w * w).sum()
+    with tt.no_grad():
+        w -= 1.0
+    story = story_of(loss)
+    assert story.told[0].terms == [None, None] and story.told[1].terms[0] is not None
+
+
+def test_a_checkpoint_is_not_run_again_to_be_told() -> None:
+    runs: list[int] = []
+
+    def segment(v: tt.Tensor) -> tt.Tensor:
+        runs.append(1)
+        return tt.exp(tt.sin(v + tt.randn(40)))  # what is added is gone afterwards
+
+    x = tt.randn(40, requires_grad=True)
+    inside = tt.checkpoint(segment, x * 2.0)
+    story = story_of(inside.sum())
+    add, sin = (next(t for t in story.told if t.node.op.name == name) for name in ("add", "sin"))
+    assert runs == [1] and type(sin.node.saved) is not tuple
+    assert sin.terms == [None] and id(add.operands[1]) not in story.arrays
+    inside.sum().backward()
+    assert len(runs) == 2 and x.grad is not None
+
+
+def test_sums_of_gradients_are_silent_as_the_engines_are() -> None:
+    x = tt.tensor([3e38], requires_grad=True)
+    with np.errstate(over="ignore"):
+        y = x * 3e38
+        out = (y * 3e38 + y * 3e38 + y * 2.0).sum()
+    with np.errstate(all="raise"):
+        story = story_of(out)
+    assert np.isinf(story.grads[id(story.told[0].results[0])]).all()
 
 
 def test_an_op_inside_itself_stays_closed() -> None:

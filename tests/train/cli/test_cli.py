@@ -88,6 +88,18 @@ def test_drawing_at_a_zoom_and_one_module(folder: Path) -> None:
         assert (folder / name).read_text(encoding="utf-8").startswith(first)
 
 
+def test_a_page_of_steps(folder: Path) -> None:
+    done = call("draw", "lstm", "--step", "--n-layer", "1", "--block-size", "2", cwd=folder)
+    if "no Graphviz" in done.stderr:
+        pytest.skip("no Graphviz here: pip install 'pygraphviz>=2.0.4'")
+    assert done.returncode == 0 and done.stdout == "lstm-step.html\n", done.stderr
+    page = (folder / "lstm-step.html").read_text(encoding="ascii")
+    assert '"kind":"steps"' in page and '"op":"cross_entropy"' in page
+    assert '"sources":[]' in page  # no line of this program's, nor of a library's
+    done = call("draw", "lstm", "--step", "--zoom", "ops", cwd=folder)
+    assert done.returncode == 2 and "zoom: --step shows every op" in done.stderr
+
+
 @pytest.mark.parametrize("model", ["gpt", "gru", "lstm", "rnn", "image_cnn", "transformer"])
 def test_drawing_a_small_model(model: str, folder: Path) -> None:
     done = call("draw", model, "--out", "graph.gv", "--depth", "2", "--n-layer", "1", cwd=folder)
@@ -111,7 +123,8 @@ def test_help_is_complete_and_has_the_defaults(folder: Path) -> None:
         assert f"--{f.name.replace('_', '-')}" in text, f.name
         if f.metadata["default"] is not None:
             assert f"(default: {f.metadata['default']})" in text, f.name
-    assert text.count("(default: ") == len(fields(TrainConfig)) - 1, "all but --tie-weights"
+    own = len(fields(TrainConfig)) - 1  # all but --tie-weights
+    assert text.count("(default: ") == own + 2, "and --watch-every, --port"
     for name in ("sample", "draw", "info"):
         assert call(name, "--help", cwd=folder).returncode == 0
     assert call("--version", cwd=folder).stdout == f"tinytensor {tt.__version__}\n"

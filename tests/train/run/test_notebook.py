@@ -14,7 +14,7 @@ import pytest
 import tinytensor as tt
 from tinytensor import train
 from tinytensor.train.cli.progress import Bar, Lines, make_report
-from tinytensor.train.run import live
+from tinytensor.train.run import cell
 from tinytensor.train.run import progress as progress_file
 from tinytensor.train.system.notebook import in_notebook
 
@@ -46,7 +46,7 @@ def cells(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Handle]]:
     python.display.display = display
     monkeypatch.setitem(sys.modules, "IPython", python)
     monkeypatch.setitem(sys.modules, "IPython.display", python.display)
-    monkeypatch.setattr(live, "REFRESH", 0.0)
+    monkeypatch.setattr(cell, "REFRESH", 0.0)
     monkeypatch.setattr(progress_file, "REFRESH", 0.0)
     yield handles
 
@@ -102,7 +102,7 @@ def test_outside_of_a_notebook_a_trainer_is_silent(capsys: pytest.CaptureFixture
 
 
 def test_the_command_line_in_a_cell(cells: list[Handle], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(make_report(10), live.Cell)
+    assert isinstance(make_report(10), cell.Cell)
     monkeypatch.delitem(sys.modules, "IPython")
     assert isinstance(make_report(10), Lines | Bar)
 

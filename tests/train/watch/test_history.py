@@ -52,11 +52,30 @@ def test_an_observation_comes_back_as_it_was(one: Seen) -> None:
         ("attention", [{**MAP, "weights": "?"}]), ("attention", [{**MAP, "keys": ["a", "b", 5]}]),
         ("attention", [{**MAP, "queries": []}]), ("attention", [{**MAP, "layer": "1"}]),
         ("attention", [{**MAP, "kind": 5}]), ("attention", [[]]), ("attention", [{}]),
+        ("attention", [{**MAP, "queries": "ab"}]),
+        ("attention", [{**MAP, "queries": {"a": 1, "b": 2}}]),
+        ("attention", ""), ("gradients", {}), ("activations", ""), ("gradients", [["a", 10**400]]),
+        ("activations", [["a", "b", *range(10), -(10**400)]]),
     ],
 )  # fmt: skip
 def test_a_value_that_is_none_of_its_kind_is_left_out(kind: str, value: Any) -> None:
     line = json.dumps({"step": 1, "kind": kind, "value": value}).encode() + b"\n"
     assert parsed(line) is None
+
+
+def test_numbers_that_json_has_no_word_for_do_not_reach_the_page(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text('{"run": {"name": "r", "a": NaN, "b": -Infinity, "c": 0.1}}\n')
+    huge = "1" + "0" * 400
+    (tmp_path / LOG).write_text(
+        f'{{"step": 1, "loss": {huge}}}\n{{"step": 2, "val_loss": {huge}}}\n'
+        f'{{"step": 3, "loss": 2, "lr": -{huge}}}\n'
+        + f'{{"step": 4, "loss": {10**308}}}\n' * 2
+        + '{"step": 4, "loss": 1.5}\n'
+    )
+    data = Followed(tmp_path).data()
+    json.dumps(data, allow_nan=False)
+    assert data["run"] == {"name": "r", "a": "nan", "b": "-inf", "c": 0.1}
+    assert (data["train"], data["val"]) == ([[3, 2.0, 0.0, 0.0], [4, "inf", 0.0, 0.0]], [])
 
 
 @pytest.mark.parametrize(

@@ -224,3 +224,35 @@ def test_once_closed_nobody_listens(server: Server) -> None:
     server.close()
     with pytest.raises(OSError):
         ask(server)
+
+
+def test_requests_that_come_in_drops_do_not_keep_others_out(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "PATIENCE", 1.0)
+    with contextlib.ExitStack() as stack:
+        where = ("127.0.0.1", server.server_port)
+        slow = [stack.enter_context(socket.create_connection(where)) for _ in range(16)]
+        until = time.monotonic() + 8
+        answered = False
+        while not answered and time.monotonic() < until:
+            for one in slow:
+                with contextlib.suppress(OSError):
+                    one.sendall(b"a")
+            time.sleep(0.25)
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                answered = ask(server)[0] == 200
+        assert answered
+    assert ask(server)[0] == 200
+
+
+@pytest.mark.parametrize("line", [
+    "GET http://[ HTTP/1.1", "GET /?a=1&b=2&c=3&d=4&e=5 HTTP/1.1", "<b> <i> HTTP/<u>",
+    "GET / HTTP/9.9 secret",
+])  # fmt: skip
+def test_what_cannot_be_read_is_answered_without_being_repeated(server: Server, line: str) -> None:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+        connection.sendall(f"{line}\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert b"cannot be read" in answer
+    assert not any(part in answer for part in (b"<", b"secret", b"9.9"))

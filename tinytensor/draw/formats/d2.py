@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ..dot import COLOURS, FLAGGED, FRAMES, SYMBOLS
+from ..colours import COLOURS, FLAGGED, FRAME_BORDER, FRAMES, INK
 from ..picture import CONSTANT, Group, Picture, Step, Value
+from ..words import SYMBOLS
 from .outline import Outline, kind_of, label_of, lines_of, title_of
 
 DIRECTIONS = {"TB": "down", "LR": "right", "BT": "up", "RL": "left"}
-FRAME = f'style.fill: "{FRAMES[0]}"; style.stroke: "#b8c2cc"; style.font-color: "#1f2933"'
+FRAME = f'style.fill: "{FRAMES[0]}"; style.stroke: "{FRAME_BORDER}"; style.font-color: "{INK}"'
 
 
 def to_d2(picture: Picture, direction: str) -> str:
@@ -48,7 +49,7 @@ def looks(thing: Step | Value) -> str:
     fill, border = FLAGGED if thing.flags else COLOURS[kind]
     form = "oval" if kind == "op" else "rectangle"
     parts = [f"shape: {form}", f'style.fill: "{fill}"', f'style.stroke: "{border}"']
-    parts.append('style.font-color: "#1f2933"')
+    parts.append(f'style.font-color: "{INK}"')
     if isinstance(thing, Step) and thing.module is None and lines_of(thing)[0] in SYMBOLS.values():
         parts[0] = "shape: circle"
     if kind == "module":

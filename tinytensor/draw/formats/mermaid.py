@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..dot import COLOURS, FLAGGED, FRAMES
+from ..colours import COLOURS, FLAGGED, FRAME_BORDER, FRAMES, INK
 from ..picture import CONSTANT, Group, Picture, Step, Value
 from .outline import Outline, kind_of, label_of, lines_of, title_of
 
@@ -13,7 +13,7 @@ LOOKS = {
     **COLOURS,
     CONSTANT: ("#ffffff", "#ffffff"),
     "flagged": FLAGGED,
-    "frame": (FRAMES[0], "#b8c2cc"),
+    "frame": (FRAMES[0], FRAME_BORDER),
     "notes": ("#ffffff", "#ffffff"),
 }
 
@@ -48,7 +48,7 @@ def to_mermaid(picture: Picture, direction: str) -> str:
         classes["notes"] = ["notes"]
     for kind, names in classes.items():
         fill, border = LOOKS[kind]
-        lines.append(f"  classDef {kind} fill:{fill},stroke:{border},color:#1f2933")
+        lines.append(f"  classDef {kind} fill:{fill},stroke:{border},color:{INK}")
         lines.append(f"  class {','.join(names)} {kind}")
     return "\n".join([*lines, ""])
 

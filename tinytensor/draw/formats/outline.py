@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..dot import SYMBOLS
 from ..fold import home
+from ..labels import inside_words, matrix, name_of, number, shape_text, times, title_words
 from ..picture import CONSTANT, INPUT, PARAMETER, Group, Picture, Step, Value
-from ..words import flag_words, stat_rows
-from .labels import inside_words, matrix, name_of, number, shape_text, times, title_words
+from ..words import SYMBOLS, flag_words, stat_rows
 
 
 class Outline:
@@ -19,7 +18,6 @@ class Outline:
     """
 
     def __init__(self, picture: Picture) -> None:
-        self.picture = picture
         self.ids: dict[int, str] = {}
         self.inside: dict[Group | None, list[Step | Value]] = {}
         self.frames: dict[Group | None, list[Group]] = {}
@@ -36,14 +34,6 @@ class Outline:
     def _put(self, group: Group | None, thing: Step | Value) -> None:
         self.ids[id(thing)] = f"n{len(self.ids)}"
         self.inside.setdefault(group, []).append(thing)
-
-    def path(self, thing: Step | Value) -> str:
-        """The ids of the frames around a thing and its own, with dots."""
-        for group, things in self.inside.items():
-            if any(other is thing for other in things):
-                chain = [] if group is None else group.chain()
-                return ".".join([*(self.ids[id(g)] for g in chain), self.ids[id(thing)]])
-        raise KeyError(id(thing))
 
 
 def kind_of(thing: Step | Value) -> str:

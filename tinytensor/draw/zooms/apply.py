@@ -5,7 +5,8 @@ All of it is asked of the engine's own rules: nothing is derived a second time h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,12 @@ import numpy as np
 
 from ...arrays.device import device_of
 from ...arrays.dtypes import F16, F32
+from ...define.custom import CustomOp
 from ...derivatives.grad import grad
 from ...graph.grad_mode import enable_grad
 from ...tensor.tensor import Tensor, tensor
 from ..opened import unwatched
+from .run import generators_kept
 
 MATRIX = 256  # a local derivative of up to this many numbers is written as a matrix
 DIAGONAL = 4096  # one of an elementwise op may have this many
@@ -80,12 +83,35 @@ def apply(
         arrays: an array, a number or None per operand. needs: which get a gradient.
         function: to be called in place of the op: its reference.
     """
-    function = function or op
+    drawing = isinstance(op, CustomOp)  # perhaps; none of ours draws random numbers
+    with generators_kept([]) if drawing else nullcontext():
+        return _apply(op, params, arrays, needs, function or op)
+
+
+def _apply(
+    op: Any, params: dict[str, Any], arrays: Sequence[Any], needs: Sequence[bool], function: Any
+) -> Applied:
     operands = [_operand(array, need, op.wide) for array, need in zip(arrays, needs, strict=True)]
     with unwatched(), enable_grad():
         made = function(operands, **params) if op.variadic else function(*operands, **params)
     results = list(made) if isinstance(made, (tuple, list)) else [made]
     return Applied(op, function, params, operands, results, tuple(needs))
+
+
+def repeats(applied: Applied) -> bool:
+    """Whether the op gives the same each time. One of the user's that does not, for it draws random
+    numbers, gave other results in the graph."""
+    if not isinstance(applied.op, CustomOp):
+        return True
+    arrays = [x.data if isinstance(x, Tensor) else x for x in applied.operands]
+    given = (applied.op, applied.params, arrays, applied.wanted, applied.function)
+    with generators_kept([]):
+        results = [result for _ in range(2) for result in _apply(*given).results]
+    once, twice = results[: len(results) // 2], results[len(results) // 2 :]
+    return all(
+        np.array_equal(a.data, b.data, equal_nan=a.dtype.kind == "f")
+        for a, b in zip(once, twice, strict=True)
+    )
 
 
 def _operand(array: Any, need: bool, wide: bool) -> Any:
@@ -156,12 +182,45 @@ def _diagonal(applied: Applied, i: int) -> Any:
     probe = signs * np.random.default_rng(7).uniform(0.5, 1.5, shape)
     ones = applied.pull_back({0: np.ones(shape)})[i]
     sent = applied.pull_back({0: probe})[i]
-    if ones is None or sent is None or np.isnan(ones).any():
+    if ones is None or sent is None:
         return None
+    if np.isnan(ones).any():  # which would not tell
+        return ones if _is_diagonal_elsewhere(applied, i) else None
     tolerance = 1e-9 if ones.dtype == np.float64 else 1e-4
     with np.errstate(all="ignore"):
         same = np.allclose(sent, ones * probe, tolerance, tolerance * 1e-3)
     return ones if same else None
+
+
+def _is_diagonal_elsewhere(applied: Applied, i: int) -> bool:
+    """Whether the derivative is diagonal with numbers between 1/2 and 3/2 as operands: random ones,
+    and falling ones, which what sorts would not leave in their places."""
+    random_numbers = np.random.default_rng(8).uniform
+    draws: list[Callable[[int], np.ndarray]] = [
+        lambda n: random_numbers(0.5, 1.5, n),
+        lambda n: np.linspace(1.5, 0.5, n),
+    ]
+    for draw in draws:
+        arrays = [x.data if isinstance(x, Tensor) else x for x in applied.operands]
+        for k, x in enumerate(arrays):
+            if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+                arrays[k] = draw(x.size).reshape(x.shape).astype(x.dtype)
+        try:
+            other = apply(applied.op, applied.params, arrays, applied.wanted, applied.function)
+        except (ValueError, TypeError, IndexError, ArithmeticError):
+            return False
+        found = other.pull_back({0: np.ones(other.results[0].shape)})[i]
+        if found is None or np.isnan(found).any() or _diagonal(other, i) is None:
+            return False
+    return True
+
+
+def one_sends_back(applied: Applied, place: int, row: int) -> list[Any]:
+    """What a gradient of 1 at element ``row`` of a result, 0 elsewhere, sends to each operand."""
+    result = applied.results[place]
+    g = np.zeros(result.size)
+    g[row] = 1
+    return applied.pull_back({place: g.reshape(result.shape)})
 
 
 def _matrix(applied: Applied, i: int) -> Any:
@@ -169,9 +228,7 @@ def _matrix(applied: Applied, i: int) -> Any:
     out, x = applied.results[0], applied.operands[i]
     rows = np.zeros((out.size, x.size))
     for row in range(out.size):
-        g = np.zeros(out.size)
-        g[row] = 1
-        sent = applied.pull_back({0: g.reshape(out.shape)})[i]
+        sent = one_sends_back(applied, 0, row)[i]
         if sent is not None:
             rows[row] = np.asarray(sent, np.float64).reshape(-1)
     return rows

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...shown.statistics import Stats
 from ..picture import COMPUTED, Picture, Value
-from .statistics import Stats
 
 DEAD, VANISHING = "dead", "vanishing"
 EXPLODING, BAD = "exploding", "not finite"

@@ -21,7 +21,7 @@ from ...graph.node import Node, next_seq
 from ...hints.finding import kind_of
 from ...tensor import tree
 from ...tensor.tensor import Tensor, tensor
-from ..walk import reachable
+from ..walk import reachable, several
 from .statistics import Looked, Numbers, look
 
 
@@ -78,6 +78,7 @@ def run(what: Callable[..., Any], inputs: tuple[Any, ...]) -> Iterator[Run]:
     modules = modules_of(what)
     result = Run(since=next_seq())
     with generators_kept(modules), buffers_kept(modules), enable_grad():
+        check_inputs(what, inputs)
         given = named_inputs(what, inputs)
         with watching(result):
             returned = what(*given)
@@ -128,7 +129,7 @@ def backwards(result: Run, old: list[tuple[Node, Any, Any]]) -> None:
     for node in nodes:
         if node.seq < result.since:
             old.append((node, node.grad, getattr(node, "walk", None)))
-        if len(node.shape) == 0 or not isinstance(node.shape[0], (tuple, list)):
+        if not several(node.shape):
             watch_gradient(node, result, handles)
         for parent in node.parents:
             if isinstance(parent, Tensor) and parent.requires_grad:
@@ -169,8 +170,7 @@ def watching(result: Run) -> Iterator[None]:
     def note(out: Tensor) -> None:
         if outer is not None:
             outer(out)
-        assert out.node is not None
-        assert out.node is not None  # results that are recorded are what is told of
+        assert out.node is not None  # only results that are recorded are told of
         result.values[out.node.seq] = look(out._data)
 
     state.results = note
@@ -215,6 +215,28 @@ def named_inputs(what: Any, inputs: tuple[Any, ...]) -> list[Any]:
 
     names = parameter_names(what.forward if is_module else what, len(inputs))
     return [nest(given, name) for given, name in zip(inputs, names, strict=True)]
+
+
+def check_inputs(what: Any, inputs: tuple[Any, ...]) -> None:
+    """Refuse a call for which inputs are missing.
+
+    Raises:
+        TypeError: names them.
+    """
+    called = getattr(what, "forward", what)
+    try:
+        parameters = inspect.signature(called).parameters.values()
+    except (TypeError, ValueError):
+        return  # nobody can tell
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    missing = [p.name for p in places[len(inputs) :] if p.default is p.empty]
+    if missing:
+        name = getattr(what, "__name__", type(what).__name__)
+        example = ", ".join(p.name for p in places if p.default is p.empty)
+        raise TypeError(
+            f"inputs: {name} needs {', '.join(missing)} too, which it is called with: "
+            f"tt.draw({name}, {example})"
+        )
 
 
 def parameter_names(what: Any, count: int) -> list[str]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..formats.labels import number
+from ..labels import number
 from ..picture import CONSTANT, Group, Picture, Step, Value
 from ..trace import Tracer
 from ..words import words_for
-from .apply import Applied, apply
+from .apply import Applied, apply, one_sends_back, repeats
 
 NODES = 200  # boxes and circles; with more of them nobody sees anything
 
@@ -32,7 +32,8 @@ def scalars(tracer: Tracer, group: Group | None = None, limit: int | None = NODE
         if group is None or (step.group is not None and group in step.group.chain())
     ]
     made = _Scalars(tracer, steps)
-    nodes = sum(made.size(v) for v in made.values) + sum(made.outs(step) for step in steps)
+    results = [value for step in steps for value in step.outputs]
+    nodes = sum(value.size for value in (*made.values, *results))
     if limit is not None and nodes > limit:
         raise ValueError(
             f"zoom: 'scalars' would draw {nodes:,} numbers and ops, the limit is {limit:,}: give a "
@@ -49,15 +50,6 @@ class _Scalars:
         found += tracer.picture.outputs if len(steps) == len(tracer.picture.steps) else []
         self.values = list({id(value): value for value in found}.values())
         self.parts: dict[int, np.ndarray] = {}  # by id of a value, its scalars, in its shape
-
-    def size(self, value: Value) -> int:
-        size = 1
-        for n in value.shape or ():
-            size *= n
-        return size
-
-    def outs(self, step: Step) -> int:
-        return sum(self.size(value) for value in step.outputs)
 
     def picture(self) -> Picture:
         for value in self.values:
@@ -118,6 +110,9 @@ class _Scalars:
             for i, array in enumerate(arrays)
         ]
         applied = apply(op, node.params, arrays, asked)
+        if not repeats(applied):  # then its derivatives at these numbers are not known
+            asked = [False] * len(arrays)
+            applied = apply(op, node.params, arrays, asked)
         words = words_for(node, reads, step.fused)
         touches = [
             None if value is None or value.role == CONSTANT else dependence(applied, arrays, i)
@@ -129,7 +124,7 @@ class _Scalars:
             outs = self.parts[id(value)].reshape(-1)
             for row, out in enumerate(outs):
                 new = replace(step, inputs=[], labels=[], outputs=[], flags={}, reads=[])
-                sent = derivatives(applied, place, row)
+                sent = one_sends_back(applied, place, row)
                 for i, (operand, word) in enumerate(zip(reads, words, strict=True)):
                     if operand is None:
                         continue
@@ -148,14 +143,6 @@ class _Scalars:
 
     def operand(self, value: Value) -> Any:
         return value.data if value.role == CONSTANT else self.array(value)
-
-
-def derivatives(applied: Applied, place: int, row: int) -> list[Any]:
-    """What a gradient of 1 at one element of a result sends back to each operand."""
-    result = applied.results[place]
-    g = np.zeros(result.size)
-    g[row] = 1
-    return applied.pull_back({place: g.reshape(result.shape)})
 
 
 def dependence(applied: Applied, arrays: list[Any], i: int) -> list[np.ndarray]:

@@ -1,7 +1,8 @@
-"""Statistics of tensors: mean, spread, range; and where a graph still has the numbers."""
+"""Where a graph still has the numbers of its tensors, and the statistics of them."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,68 +11,9 @@ import numpy as np
 from ...arrays.device import device_of
 from ...arrays.rows import dense
 from ...graph.node import Node
+from ...shown.statistics import Stats, measured
 from ..opened import operand, saved, written
 from ..walk import is_node
-
-
-@dataclass(frozen=True)
-class Stats:
-    """What is said of a tensor that is too large for its numbers.
-
-    Attributes:
-        mean, std, low, high: of the finite numbers (std: their spread, divided by n); NaN where
-            there are none.
-        rms: root of the mean square, of the finite numbers.
-        zero: share of exact zeros. bad: how many are NaN or infinite. size: how many there are.
-        still: (units that are 0 in every row, units, rows); None where there are fewer than
-            ROWS rows. Units are on the last axis, of four axes on axis 1.
-    """
-
-    mean: float
-    std: float
-    low: float
-    high: float
-    rms: float
-    zero: float
-    bad: int
-    size: int
-    still: tuple[int, int, int] | None = None
-
-
-def measured(array: Any) -> Stats | None:
-    """Statistics of an array of any device, in float64; None for None and for no elements."""
-    if array is None:
-        return None
-    x = on_host(array)
-    if not x.size:
-        return None
-    y = x.astype(np.float64)
-    fine = np.isfinite(y)
-    bad = int(y.size - fine.sum())
-    z = y[fine] if bad else y.reshape(-1)
-    if z.size:
-        largest = float(np.abs(z).max()) or 1.0  # squares of float64's largest would overflow
-        mean = float((z / largest).mean() * largest)
-        std = float(np.sqrt(np.square((z - mean) / largest).mean()) * largest)
-        rms = float(np.sqrt(np.square(z / largest).mean()) * largest)
-        low, high = float(z.min()), float(z.max())
-    else:
-        mean = std = low = high = rms = float("nan")
-    zero = float((y == 0).mean())
-    return Stats(mean, std, low, high, rms, zero, bad, int(y.size), still_units(y))
-
-
-def still_units(x: np.ndarray) -> tuple[int, int, int] | None:
-    """How many units give 0 whatever they are given: (these, all, rows that were looked at)."""
-    if x.ndim < 2 or not x.size:
-        return None
-    axis = 1 if x.ndim == 4 else x.ndim - 1
-    units = x.shape[axis]
-    rows = x.size // units
-    if rows < ROWS:
-        return None
-    others = tuple(i for i in range(x.ndim) if i != axis)
-    return int((x == 0).all(axis=others).sum()), units, rows
 
 
 def on_host(array: Any) -> np.ndarray:
@@ -79,9 +21,6 @@ def on_host(array: Any) -> np.ndarray:
     array = dense(array)
     return np.asarray(array if isinstance(array, np.generic) else device_of(array).to_host(array))
 
-
-#: in so many rows a unit that is on half the time is 0 by chance once in 65,536 times
-ROWS = 16
 
 KEPT = 256  # arrays of up to this many elements are kept whole, of others their statistics
 
@@ -115,13 +54,14 @@ def pooled(several: list[Looked | None]) -> Looked | None:
         return Looked(known[0], None)
     share = [(stats.size - stats.bad) / (size - bad) for stats in fine]
     mean = sum(p * stats.mean for p, stats in zip(share, fine, strict=True))
-    spread = sum(
-        p * (stats.std**2 + (stats.mean - mean) ** 2) for p, stats in zip(share, fine, strict=True)
-    )
-    square = sum(p * stats.rms**2 for p, stats in zip(share, fine, strict=True))
+    roots = [math.sqrt(p) for p in share]
+    pairs = list(zip(roots, fine, strict=True))
+    apart = [root * stats.mean - root * mean for root, stats in pairs]
+    spread = math.hypot(*apart, *(root * stats.std for root, stats in pairs))
+    square = math.hypot(*(root * stats.rms for root, stats in pairs))
     low, high = min(stats.low for stats in fine), max(stats.high for stats in fine)
     zero = sum(stats.zero * stats.size for stats in known) / size
-    return Looked(Stats(mean, spread**0.5, low, high, square**0.5, zero, bad, size), None)
+    return Looked(Stats(mean, spread, low, high, square, zero, bad, size), None)
 
 
 class Numbers:

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from textwrap import fill
 
-from ...define.mathml import mathml
 from ...shown import html
+from ...shown.mathml import mathml
 
 #: a formula with words beside it, or on a narrow page below
 _STEP = "display:flex;flex-wrap:wrap;column-gap:16px;align-items:center;padding:3px 0"

@@ -22,7 +22,7 @@ export const titleOf = (step, language) => brief(opName(language, step.op));
 export const isScalar = value => count(value.shape) === 1;
 
 // why the numbers of a value, or of any of several, are not in the page
-const REASONS = ["changed", "freed"];
+const REASONS = ["changed", "freed", "gone"];
 export const unknown = (values, { say }) => {
   const reasons = values.filter(value => value && !value.data).map(value => value.unknown);
   return say(`unknown ${REASONS.find(one => reasons.includes(one)) || "large"}`);

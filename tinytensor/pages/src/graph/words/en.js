@@ -24,6 +24,7 @@ export default {
   "sum done": "All its {of} terms are added up",
   "unknown large": "Too many numbers to be kept in this page.",
   "unknown changed": "Its numbers were written to since: step through before the update.",
+  "unknown gone": "A constant that nobody holds any more: keep it in a variable to see its numbers.",
   "unknown freed": "Backward has freed its numbers: step through before backward(), or keep them with retain_graph=True.",
   "progress": "{at} of {all}",
   "phase start": "Start",

@@ -24,6 +24,7 @@ export default {
   "sum done": "{of} 项已全部相加",
   "unknown large": "数值太多，本页没有保存。",
   "unknown changed": "这些数值后来被改写：请在更新之前逐步演示。",
+  "unknown gone": "这个常数已不再被任何变量持有：把它存入变量，就能看到它的数值。",
   "unknown freed": "反向传播已释放这些数值：请在 backward() 之前逐步演示，或用 retain_graph=True 保留。",
   "progress": "{at} / {all}",
   "phase start": "开始",

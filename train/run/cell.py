@@ -102,6 +102,6 @@ def drawn(
     return markup, f"{what}: {line}" if what else line
 
 
-def usual() -> Report:
+def default_report() -> Report:
     """What a trainer shows if it is told nothing: a bar in a notebook, elsewhere nothing."""
     return Cell() if in_notebook() else Report()

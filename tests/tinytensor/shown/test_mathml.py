@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinytensor.define.mathml import mathml
 from tinytensor.define.op import OPS
+from tinytensor.shown.mathml import mathml
 
 
 def shape(text: str, *names: str) -> str:

@@ -8,19 +8,15 @@ exponents and indices, and ``x where x > 0, else 0`` are cases.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from html import escape
 
 from .formula import row_of
-from .tokens import NAMES, Token, Unreadable, is_word, tokens_of
+from .formula_tokens import NAMES, Token, Unreadable, is_word, tokens_of
+from .html import ACTING
 
 _COMPARING = ("==", "!=", "<=", ">=", "<", ">", "=", "≠", "≤", "≥")
 _LONGEST = 2000
-#: characters that act on a page or that XML forbids
-_ACTING = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
 
 
 def mathml(text: str, names: Collection[str] = ()) -> str:
@@ -33,7 +29,7 @@ def mathml(text: str, names: Collection[str] = ()) -> str:
     Returns:
         Well-formed XML, safe to put into a page. What can't be read as a formula is text.
     """
-    text = _ACTING.sub("\N{REPLACEMENT CHARACTER}", text.replace("\n", " ").replace("\t", " "))
+    text = ACTING.sub("\N{REPLACEMENT CHARACTER}", text.replace("\n", " ").replace("\t", " "))
     try:
         if len(text) > _LONGEST:
             raise Unreadable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
-from .tokens import FUNCTIONS, LOWERED, OPENING, RAISED, Token, Unreadable, is_word
+from .formula_tokens import FUNCTIONS, LOWERED, OPENING, RAISED, Token, Unreadable, is_word
 
 _ADDING = ("+", "-", "±", "∓")
 _SIGNS = {"-": "−", "<=": "≤", ">=": "≥", "!=": "≠", "==": "=", "Σ": "∑", "Π": "∏", "**": ""}
@@ -20,7 +20,7 @@ _ROUND = re.compile(
 
 
 def row_of(tokens: list[Token], names: set[str]) -> str:
-    """A formula as one element. Raises :class:`.tokens.Unreadable` where it is none."""
+    """A formula as one element. Raises :class:`.formula_tokens.Unreadable` where it is none."""
     return _Reader(tokens, names).read()
 
 
