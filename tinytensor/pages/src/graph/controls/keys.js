@@ -1,11 +1,11 @@
 // The keys of the page, wherever the focus is but in a field.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export function useKeys(now) {
   const latest = useRef(now);
   latest.current = now;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const press = event => {
       const { go, act, play, still } = latest.current, { target, key } = event;
       if (still || event.ctrlKey || event.metaKey || event.altKey) return;
