@@ -20,7 +20,7 @@ COLUMNS = ("calls", "forward", "backward", "share", "output", "GFLOP/s", "floor"
 BUSY = "busy"
 BUSY_MEANS = (
     "busy: other programs kept the cores busy. The products took longer alone than in here, or on "
-    "average twice as long here as at best; measure again."
+    "average\ntwice as long here as at best; measure again."
 )
 
 

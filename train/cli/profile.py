@@ -179,7 +179,7 @@ LEGEND = (
 def legend(shown: list[Table]) -> list[str]:
     """What the words in the tables mean."""
     busy = meaning(table.rows for table in shown)
-    return [LEGEND, busy] if busy else [LEGEND]
+    return [LEGEND, busy.replace("\n", " ")] if busy else [LEGEND]
 
 
 def profile(

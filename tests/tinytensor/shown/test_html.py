@@ -8,6 +8,7 @@ import re
 import struct
 import xml.etree.ElementTree as ET
 import zlib
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -40,6 +41,24 @@ def check(markup: str) -> str:
     return " ".join("\n".join(tree.itertext()).split())
 
 
+NAMES = (
+    "bad module", "bool", "cube", "decay", "empty", "grad", "gradcheck", "history", "ids",
+    "in graph", "large", "memory", "module", "nan", "no history", "no profile", "optimizer",
+    "profile", "scalar", "schedule", "tensor",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_stays() -> Iterator[None]:
+    """What was shown goes: tests of memory count what is alive."""
+    yield
+    things.cache_clear()
+
+
+def test_every_thing_is_looked_at() -> None:
+    assert sorted(things()) == sorted(NAMES)
+
+
 @cache
 def things() -> dict[str, Any]:
     tt.manual_seed(0)
@@ -67,7 +86,7 @@ def things() -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(things()))
+@pytest.mark.parametrize("name", NAMES)
 def test_everything_is_well_formed_and_harmless(name: str) -> None:
     thing = things()[name]
     markup = thing._repr_html_()
